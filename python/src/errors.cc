@@ -1,12 +1,14 @@
 #include "errors.h"
 
-#include <cctype>
 #include <exception>
 #include <new>
 #include <string>
 
+#include <nanobind/stl/string.h>
+
 #include "source.h"
 #include "tidemark/base/index_error.h"
+#include "words.h"
 
 namespace tidemark::python {
 namespace {
@@ -40,21 +42,6 @@ void add_cause(const Error& error, const nb::object& made) {
     PyException_SetCause(made.ptr(), raised.exception().inc_ref().ptr());
   } catch (...) {
   }
-}
-
-// Names as Python writes them: "td::random::normal" is td.random.normal there.
-std::string in_python(std::string text) {
-  constexpr std::string_view vector = "to_vector";
-  if (const size_t at = text.find(vector); at != std::string::npos)
-    text.replace(at, vector.size(), "tolist()");
-  for (size_t at = 0; (at = text.find("td::", at)) != std::string::npos;) {
-    while (text.compare(at, 2, "::") == 0 ||
-           std::isalnum(static_cast<unsigned char>(text[at])) != 0 || text[at] == '_') {
-      if (text[at] == ':') text.replace(at, 2, ".");
-      ++at;
-    }
-  }
-  return text;
 }
 
 // An instance with the text and the user's line.
@@ -171,6 +158,7 @@ void set_error_from_current() noexcept {
 }
 
 void bind_errors(nb::module_& module) {
+  module.def("_in_python", [](const std::string& text) { return in_python(text); });
   Classes& c = classes;
   c.error = define(module, "Error", "What Tidemark raises.", {PyExc_Exception});
   c.user = define(module, "UserError", "Something impossible was asked for.",

@@ -2,6 +2,7 @@
 
 import copy
 import gc
+import pickle
 import weakref
 
 import numpy as np
@@ -150,7 +151,7 @@ def test_lstm():
 def test_a_layer_that_was_built_keeps_its_size():
     layer = nn.Dense(2, name="head")
     layer(td.ones((1, 3)))
-    assert error_of(lambda: layer(td.ones((1, 4)))).startswith('nn::Dense "head": built for 3 features, got 4')
+    assert error_of(lambda: layer(td.ones((1, 4)))).startswith('nn.Dense "head": built for 3 features, got 4')
 
 
 def test_initializers():
@@ -390,6 +391,56 @@ def test_losses():
     close(nn.losses.categorical_crossentropy(hot, softmax(p), from_logits=False), -(hot * log).sum(-1).mean())
     s = 1 / (1 + np.exp(-p))
     close(nn.losses.binary_crossentropy(hot, p), -(hot * np.log(s) + (1 - hot) * np.log(1 - s)).mean())
+
+
+def test_recurrent_layers_continue_from_a_state_and_skip_masked_steps():
+    x = np.random.default_rng(1).normal(size=(2, 5, 3)).astype(np.float32)
+    for layer in (nn.LSTM(4, return_sequences=True), nn.GRU(4, return_sequences=True), nn.SimpleRNN(4, return_sequences=True)):
+        whole = np.asarray(layer(x))
+        first, state = layer.run(x[:, :2])
+        rest, last = layer.run(x[:, 2:], initial=state)
+        close(np.concatenate([first, rest], 1), whole)
+        close(last[0] if isinstance(last, tuple) else last, whole[:, -1])
+        masked, _ = layer.run(x, mask=np.array([[True] * 5, [True] * 2 + [False] * 3]))
+        close(masked[1, 4], whole[1, 1])
+    both = nn.Bidirectional(nn.GRU(4), nn.GRU(4, reverse=True))
+    assert both(x).shape == (2, 8)
+    assert [name for name, _ in nn.named_variables(both)][4] == "backward/kernel"
+
+
+def test_group_norms():
+    x = np.random.default_rng(2).normal(size=(2, 5, 6)).astype(np.float32)
+    apart = x.reshape(2, 5, 3, 2)
+    wanted = (apart - apart.mean((1, 3), keepdims=True)) / np.sqrt(apart.var((1, 3), keepdims=True) + 1e-5)
+    close(nn.GroupNorm(3)(x), wanted.reshape(x.shape), 1e-5)
+    close(nn.InstanceNorm()(x), (x - x.mean(1, keepdims=True)) / np.sqrt(x.var(1, keepdims=True) + 1e-5), 1e-5)
+
+
+def test_attention_with_a_cache():
+    x = np.random.default_rng(3).normal(size=(2, 6, 8)).astype(np.float32)
+    attention = nn.MultiHeadAttention(4, 4, causal=True, key_heads=2, rotary=100.0, alibi=True)
+    whole, cache = np.asarray(attention(x)), nn.KVCache(8)
+    step = td.function(lambda token: attention(token, cache=cache))
+    parts = [np.asarray(attention(x[:, :3], cache=cache))] + [np.asarray(step(x[:, i:i + 1])) for i in range(3, 6)]
+    close(np.concatenate(parts, 1), whole, 1e-5)
+    assert int(cache.length) == 6 and step.cache_info().traces == 1
+    cache.reset()
+    assert int(cache.length) == 0
+
+
+def test_draws_of_other_distributions():
+    key = td.random.Key(1)
+    assert abs(float(td.mean(td.random.exponential([20000], rate=2.0, key=key))) - 0.5) < 0.02
+    assert abs(float(td.mean(td.random.gamma(3.0, [20000], key=key))) - 3) < 0.06
+    assert abs(float(td.mean(td.random.beta(2.0, 2.0, [20000], key=key))) - 0.5) < 0.02
+    assert abs(float(td.mean(td.cast(td.random.poisson(4.0, [20000], key=key), td.f32))) - 4) < 0.08
+    assert float(td.max(td.abs(td.random.truncated_normal([20000], key=key)))) <= 2
+    assert td.random.gumbel([3], key=key).shape == td.random.laplace([3], key=key).shape == (3,)
+    assert td.random.categorical(np.zeros((2, 5), np.float32), count=7, key=key).shape == (2, 7)
+    assert int(td.sum(td.random.multinomial(9, np.ones(4, np.float32), key=key))) == 9
+    assert np.array_equal(np.sort(np.asarray(td.random.permutation(td.arange(6), key=key))), np.arange(6))
+    bounds = np.asarray(td.random.integers([50, 2], td.constant([0, 10]), td.constant([3, 12]), key=key))
+    assert bounds[:, 0].max() < 3 and bounds[:, 1].min() >= 10
 
 
 def test_losses_of_other_kinds_and_weights():
@@ -681,7 +732,7 @@ def test_lines_of_progress_go_to_pythons_standard_output(capsys):
 def test_errors_of_fit():
     x, y = lesson()
     assert error_of(lambda: nn.fit(nn.Dense(2), (x, y))) == (
-        "fit: there is no loss\n  give one: {.loss = td.nn.losses.mse}"
+        "fit: there is no loss\n  give one: loss=td.nn.losses.mse"
     )
     assert error_of(lambda: nn.fit(nn.Dense(2), [], loss=nn.losses.mse)) == (
         "fit: there is no batch in epoch 1\n  give a range that can be iterated once an epoch"
@@ -779,3 +830,47 @@ def test_results_do_not_depend_on_the_number_of_threads():
         assert np.array_equal(value(model(x)), y)
     finally:
         td.set_num_threads(threads)
+
+
+# ---- pickles
+
+
+class Pickled(nn.Module):
+    def __init__(self):
+        self.layers = [nn.Dense(6, activation=td.gelu, name="up"), nn.LayerNorm(), nn.MultiHeadAttention(2, 3)]
+        self.tied = nn.Dense(6)
+        self.tied.kernel = self.layers[0].kernel
+        self.scale, self.rate = td.Variable(2.0, name="scale", trainable=False), 0.5
+
+    def __call__(self, x):
+        for layer in self.layers:
+            x = layer(x)
+        return self.tied(x) * self.scale * self.rate
+
+
+@pytest.mark.parametrize("protocol", [2, 5])
+def test_models_pickle(protocol):
+    x, model = array(2, 5, 6), Pickled()
+    y = model(x)
+    again = pickle.loads(pickle.dumps(model, protocol))
+    assert value(again(x)).tolist() == value(y).tolist()
+    assert [name for name, _ in again.named_variables()] == [name for name, _ in model.named_variables()]
+    assert again.tied.kernel is again.layers[0].kernel and again.tied.kernel is not model.tied.kernel
+    assert (again.scale.name, again.scale.trainable, again.layers[0].name) == ("scale", False, "up")
+    again.tied.kernel.assign(again.tied.kernel * 0)
+    assert value(model(x)).tolist() == value(y).tolist()
+
+
+def test_layers_pickle_before_they_are_built_and_after_they_were_copied():
+    x = array(4, 3)
+    fresh = pickle.loads(pickle.dumps(nn.Sequential(nn.Dense(5, activation="relu", use_bias=False), td.tanh)))
+    assert fresh[0].bias is None and not fresh[0].kernel.has_shape and fresh(x).shape == (4, 5)
+    norm = nn.BatchNorm(momentum=0.5, name="n")
+    norm.note = "mine"
+    with nn.Training():
+        norm(x)
+    for layer in (norm, copy.deepcopy(norm), norm.clone(), copy.copy(norm)):
+        again = pickle.loads(pickle.dumps(layer))
+        close(again(x), value(norm(x)), 0)
+        assert again.name == "n" and value(again.running_mean).tolist() == value(norm.running_mean).tolist()
+    assert pickle.loads(pickle.dumps(norm)).note == "mine"
