@@ -53,4 +53,6 @@
 #include "tidemark/train/losses.h"
 #include "tidemark/train/metrics.h"
 #include "tidemark/train/optimizer.h"
+#include "tidemark/train/optimizers.h"
+#include "tidemark/train/running_metrics.h"
 #include "tidemark/train/schedule.h"

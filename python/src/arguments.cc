@@ -25,6 +25,12 @@ size_t index_of(const Function& function, PyObject* name, Source at) {
   refuse(function, cat("there is no argument `", PyUnicode_AsUTF8(name), "`"), at);
 }
 
+// np.sum(x) calls x.sum(axis=None, dtype=None, out=None).
+bool is_numpy_default(PyObject* name, PyObject* value) {
+  return value == Py_None && (PyUnicode_CompareWithASCIIString(name, "dtype") == 0 ||
+                              PyUnicode_CompareWithASCIIString(name, "out") == 0);
+}
+
 // x.reshape(2, 3) for x.reshape((2, 3)): the numbers from `from` on as one tuple.
 bool spreads(const Function& function, size_t from) {
   if (from >= function.parameters.size()) return false;
@@ -59,6 +65,7 @@ PyObject* Function::call(PyObject* self, PyObject* const* args, Py_ssize_t count
   const Py_ssize_t named = keywords == nullptr ? 0 : PyTuple_GET_SIZE(keywords);
   for (Py_ssize_t k = 0; k < named; ++k) {
     PyObject* const name = PyTuple_GET_ITEM(keywords, k);
+    if (self != nullptr && is_numpy_default(name, args[count + k])) continue;
     const size_t i = index_of(*this, name, at);
     if (objects[i] != nullptr)
       refuse(*this, cat("`", parameters[i].name, "` was passed twice"), at);

@@ -128,23 +128,12 @@ size_t count_ops(std::span<const int32_t> nodes) {
   return count;
 }
 
-const char* interned_text(const nb::str& text) {
-  PyObject* object = Py_NewRef(text.ptr());
-  PyUnicode_InternInPlace(&object);  // Sources point at it as long as the process lives.
-  return PyUnicode_AsUTF8(object);
-}
-
 }  // namespace
 
 void bind_autograph(nb::module_& module) {
   module.def("_function_to_call", function_to_call, nb::arg("f"),
              "What library code written in Python calls for a user's function.");
   module.def("_ag_tracing", [] { return detail::is_tracing(); });
-  module.def("_ag_untraced", [](const nb::object& f) {
-    const detail::NoTrace eager;
-    const UserCode user;
-    return f();
-  });
   module.def("_ag_op_count", [] { return nodes_here().size(); });
   module.def("_ag_ops_since", [](size_t first) {
     const std::vector<int32_t>& nodes = nodes_here();
@@ -153,10 +142,9 @@ void bind_autograph(nb::module_& module) {
   module.def("_ag_refuse", [](const std::string& problem, const std::string& remedy) {
     throw UserError(problem, calling_line(), remedy);
   });
-  module.def("_ag_refuse_at", [](const std::string& problem, const nb::str& file, unsigned line,
-                                 const nb::str& function, const std::string& remedy) {
-    throw UserError(problem, Source::here(interned_text(file), line, interned_text(function)),
-                    remedy);
+  module.def("_ag_refuse_at", [](const std::string& problem, const char* file, unsigned line,
+                                 const char* function, const std::string& remedy) {
+    throw UserError(problem, line_at(file, line, function), remedy);
   });
   module.def("_ag_cond", branch);
   module.def("_ag_loop", loop, nb::arg("name"), nb::arg("carries"), nb::arg("names"),

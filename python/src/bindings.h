@@ -34,6 +34,7 @@ void bind_output(nb::module_& module);
 void bind_runtime(nb::module_& module);
 void bind_report(nb::module_& module);
 void bind_nn(nb::module_& module);
+void bind_measures(nb::module_& module);
 void bind_train(nb::module_& module);
 void bind_data(nb::module_& module);
 void bind_io(nb::module_& module);

@@ -194,13 +194,13 @@ void bind_call(nb::module_& module) {
       .def_ro("name", &TensorSpec::name)
       .def_ro("is_donated", &TensorSpec::is_donated)
       .def("donated", &TensorSpec::donated, "The same, planned as an argument that is donated.")
-      .def("__eq__",
-           [](const TensorSpec& a, nb::handle b) {
-             if (Py_TYPE(b.ptr()) != spec_class) return false;
-             const TensorSpec& other = *nb::inst_ptr<TensorSpec>(b);
-             return a.shape == other.shape && a.dtype == other.dtype && a.name == other.name &&
-                    a.is_donated == other.is_donated;
-           })
+      .def(
+          "__eq__",
+          [](const TensorSpec& a, const TensorSpec& b) {
+            return a.shape == b.shape && a.dtype == b.dtype && a.name == b.name &&
+                   a.is_donated == b.is_donated;
+          },
+          nb::is_operator())
       .def("__hash__", [](const TensorSpec& s) { return std::hash<std::string>()(cat(s.shape)); })
       .def("__repr__", [](const TensorSpec& s) {
         return cat("td.spec(", nb::cast<std::string>(nb::repr(shape_tuple(s.shape))), ", td.",

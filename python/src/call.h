@@ -36,6 +36,7 @@ class PythonCall {
   PythonCall& operator=(const PythonCall&) = delete;
 
   const detail::Arguments& arguments() const { return arguments_; }
+  const Tree& tree() const { return *tree_; }
 
  private:
   const Signature& signature_;

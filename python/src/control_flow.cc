@@ -119,6 +119,33 @@ nb::object switch_case(nb::handle index, const nb::args& given) {
   return choose_case(detail::index_of(number.operand(), "switch_case", at), branches, 0, at);
 }
 
+// The function of the first pair whose condition is true, else the last function.
+nb::object choose_pair(const std::vector<Tensor>& conditions, const std::vector<Branch>& branches,
+                       size_t number, Source at) {
+  if (number == conditions.size()) return branches[number]();
+  return choose(
+      "case", conditions[number], branches[number],
+      [&] { return choose_pair(conditions, branches, number + 1, at); }, at);
+}
+
+nb::object case_of(nb::handle pairs, nb::handle otherwise) {
+  const Source at = calling_line();
+  const nb::args none = nb::borrow<nb::args>(nb::tuple());
+  std::vector<Tensor> conditions;
+  std::vector<Branch> branches;
+  for (const nb::handle pair : pairs) {
+    if (!PyTuple_Check(pair.ptr()) || PyTuple_GET_SIZE(pair.ptr()) != 2)
+      throw UserTypeError(
+          cat("case: a pair of a condition and a function is wanted, got ", nb::repr(pair).c_str()),
+          at, "write td.case([(x > 0, lambda: a), (x < 0, lambda: b)], default=lambda: c)");
+    const Value condition(PyTuple_GET_ITEM(pair.ptr(), 0), at);
+    conditions.push_back(detail::condition_of(condition.operand(), "case", at));
+    branches.push_back(branch_of(PyTuple_GET_ITEM(pair.ptr(), 1), none, "case", at));
+  }
+  branches.push_back(branch_of(otherwise, none, "case", at));
+  return choose_pair(conditions, branches, 0, at);
+}
+
 // ---- loops --------------------------------------------------------------------------------------
 
 // What a loop carries: its structure, and the functions that take it.
@@ -456,6 +483,9 @@ void bind_control_flow(nb::module_& module) {
              "both are traced and one of them runs.");
   module.def("switch_case", switch_case, nb::arg("index"), nb::arg("branches"),
              "The result of the branch with this number, or of the last branch if there is none.");
+  module.def("case", case_of, nb::arg("pairs"), nb::arg("default"),
+             "f() for the first (condition, f) of the pairs whose condition is true, else "
+             "default(). In a function all are traced and one of them runs.");
   module.def(
       "while_loop", while_loop, nb::arg("condition"), nb::arg("body"), nb::arg("loop_vars"),
       nb::kw_only(), nb::arg("max_iterations") = nb::none(),

@@ -332,9 +332,18 @@ void end_without_gil(std::shared_ptr<T> last) {
   }
 }
 
+// Elements that are read while a function is traced would be the same in every call of it.
+void refuse_in_trace() {
+  if (!detail::is_tracing()) return;
+  throw DatasetInTrace(
+      "a Dataset is read while a function is traced: its elements are no part of the program",
+      calling_line(), "loop outside of the function, and call it with each element");
+}
+
 class DatasetIterator {
  public:
   explicit DatasetIterator(const Dataset& dataset) : tree_(dataset.tree()) {
+    refuse_in_trace();
     const nb::gil_scoped_release released;
     walk_ = std::make_shared<data::Walk>(dataset.pipeline().begin());
   }
@@ -343,6 +352,7 @@ class DatasetIterator {
   DatasetIterator& operator=(const DatasetIterator&) = delete;
 
   nb::object next() {
+    refuse_in_trace();
     std::optional<Element> element;
     {
       const nb::gil_scoped_release released;
@@ -474,7 +484,9 @@ void bind_plan(nb::module_& data, nb::class_<Dataset>& dataset) {
           arg("passes") = 0, arg("element") = 0)
       .def_rw("passes", &data::Position::pass)
       .def_rw("element", &data::Position::element)
-      .def("__eq__", [](const data::Position& a, const data::Position& b) { return a == b; })
+      .def(
+          "__eq__", [](const data::Position& a, const data::Position& b) { return a == b; },
+          nb::is_operator())
       .def("__repr__", [](const data::Position& position) {
         return cat("Position(passes=", position.pass, ", element=", position.element, ")");
       });

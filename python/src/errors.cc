@@ -1,18 +1,22 @@
 #include "errors.h"
 
-#include <cctype>
 #include <exception>
 #include <new>
 #include <string>
 
+#include <nanobind/stl/string.h>
+
+#include "source.h"
 #include "tidemark/base/index_error.h"
+#include "words.h"
 
 namespace tidemark::python {
 namespace {
 
 // The classes, each held by the module as long as the process lives.
 struct Classes {
-  PyObject *error, *user, *index, *type, *over_budget, *device, *out_of_memory, *internal;
+  PyObject *error, *user, *index, *type, *over_budget, *device, *out_of_memory, *internal,
+      *dataset_in_trace;
 };
 Classes classes;
 
@@ -38,21 +42,6 @@ void add_cause(const Error& error, const nb::object& made) {
     PyException_SetCause(made.ptr(), raised.exception().inc_ref().ptr());
   } catch (...) {
   }
-}
-
-// Names as Python writes them: "td::random::normal" is td.random.normal there.
-std::string in_python(std::string text) {
-  constexpr std::string_view vector = "to_vector";
-  if (const size_t at = text.find(vector); at != std::string::npos)
-    text.replace(at, vector.size(), "tolist()");
-  for (size_t at = 0; (at = text.find("td::", at)) != std::string::npos;) {
-    while (text.compare(at, 2, "::") == 0 ||
-           std::isalnum(static_cast<unsigned char>(text[at])) != 0 || text[at] == '_') {
-      if (text[at] == ':') text.replace(at, 2, ".");
-      ++at;
-    }
-  }
-  return text;
 }
 
 // An instance with the text and the user's line.
@@ -93,6 +82,8 @@ void translate(const std::exception_ptr& pointer) {
     raise_out_of_memory(error);
   } catch (const IndexError& error) {
     raise(classes.index, instance(classes.index, error));
+  } catch (const DatasetInTrace& error) {
+    raise(classes.dataset_in_trace, instance(classes.dataset_in_trace, error));
   } catch (const UserTypeError& error) {
     raise(classes.type, instance(classes.type, error));
   } catch (const UserError& error) {
@@ -131,6 +122,14 @@ PyObject* class_of(nb::exception_type type) {
 
 }  // namespace
 
+std::optional<Source> dataset_in_trace(const nb::python_error& error) {
+  if (PyErr_GivenExceptionMatches(error.value().ptr(), classes.dataset_in_trace) == 0) return {};
+  const nb::handle value = error.value();
+  const nb::object file = value.attr("file"), function = value.attr("function");
+  return line_at(nb::str(file).c_str(), nb::cast<unsigned>(value.attr("line")),
+                 nb::str(function).c_str());
+}
+
 RaisedByUser::RaisedByUser(nb::python_error&& error) : error_(std::move(error)) {
   const nb::object name = error_.type().attr("__name__");
   text_ = cat(nb::str(name).c_str(), ": ", nb::str(error_.value()).c_str());
@@ -159,6 +158,7 @@ void set_error_from_current() noexcept {
 }
 
 void bind_errors(nb::module_& module) {
+  module.def("_in_python", [](const std::string& text) { return in_python(text); });
   Classes& c = classes;
   c.error = define(module, "Error", "What Tidemark raises.", {PyExc_Exception});
   c.user = define(module, "UserError", "Something impossible was asked for.",
@@ -174,6 +174,8 @@ void bind_errors(nb::module_& module) {
   c.out_of_memory = define(module, "OutOfMemory",
                            "No room for an allocation; `asked`, `limit` and `in_use` are bytes.",
                            {c.device, PyExc_MemoryError});
+  c.dataset_in_trace =
+      define(module, "_DatasetInTrace", "A Dataset is read while a function is traced.", {c.user});
   c.internal = define(module, "InternalError", "A bug in Tidemark.", {c.error});
   nb::register_exception_translator(
       [](const std::exception_ptr& pointer, void*) { translate(pointer); });

@@ -1,6 +1,7 @@
 // C++ errors as Python exceptions, with the same text and the numbers as attributes.
 #pragma once
 
+#include <optional>
 #include <utility>
 
 #include "bindings.h"
@@ -27,6 +28,15 @@ class UserTypeError : public UserError {
  public:
   using UserError::UserError;
 };
+
+// A Dataset is read while a function is traced. The Function that is called then runs without a
+// trace; where there is none, it is an error like others.
+class DatasetInTrace : public UserError {
+ public:
+  using UserError::UserError;
+};
+// The line of the exception if it is such an error.
+std::optional<Source> dataset_in_trace(const nb::python_error& error);
 
 // An exception of a user's function, in the form in which the library adds to its text: the class
 // and the message, without the traceback. Made and read with the GIL.

@@ -19,6 +19,8 @@
 #include "captured.h"
 #include "convert.h"
 #include "errors.h"
+#include "exchange.h"
+#include "later.h"
 #include "signature.h"
 #include "source.h"
 #include "tidemark/tensor/tensor_state.h"
@@ -35,6 +37,7 @@ struct Traces {
   nb::object self = {};          // A weak reference to the object, if there is one.
   KnownStructures known;
   detail::VariablesMade made = {};
+  bool reads_dataset = false;  // It runs as Python: no trace holds what a Dataset will give.
   std::unique_ptr<detail::FunctionCore> core;
 };
 
@@ -152,6 +155,36 @@ class ResultTree {
   SharedTree tree_;
 };
 
+// Runs the user's function as it is, on the tensors that a trace would have got.
+PyObject* call_as_python(FunctionObject& function, Traces& traces, const PythonCall& call) {
+  FunctionObject& base = base_of(function);
+  const Definition& definition = *base.definition;
+  const std::vector<nb::object> arguments = rebuilt_arguments(call.tree(), call.arguments().leaves);
+  nb::object result;
+  {
+    const UserCode user;
+    const detail::MakeOnce once(traces.made, detail::MakeOnce::Where::anywhere);
+    result = signature_of(function).call(base.f, self_of(traces), arguments);
+  }
+  detail::TraceResult taken =
+      taken_result(result, cat("function \"", definition.options.name, "\""), definition.at);
+  return filled_result(**std::any_cast<SharedTree>(&taken.structure), taken.leaves);
+}
+
+// After a trace that came to a Dataset. Under a budget, or inside another trace, that is an error.
+bool may_run_as_python(FunctionObject& function, Traces& traces, const nb::python_error& error) {
+  const FunctionOptions& options = base_of(function).definition->options;
+  const std::optional<Source> line = dataset_in_trace(error);
+  if (!line || detail::is_tracing() || options.budget.has_value()) return false;
+  detail::warn(
+      cat("function \"", options.name,
+          "\" reads a Dataset, so it is not compiled: every call runs it as Python, op by op. "
+          "Functions that it calls are compiled: put what it does with an element into one"),
+      *line);
+  traces.reads_dataset = true;
+  return true;
+}
+
 PyObject* call(PyObject* object, PyObject* const* arguments, size_t flags, PyObject* names) {
   return guarded([&]() -> PyObject* {
     FunctionObject& function = function_in(object);
@@ -159,11 +192,16 @@ PyObject* call(PyObject* object, PyObject* const* arguments, size_t flags, PyObj
     Traces& traces = **function.traces;
     const PythonCall call(signature_of(function), traces.known, arguments,
                           PyVectorcall_NARGS(flags), names, at);
+    if (traces.reads_dataset && !detail::is_tracing()) [[unlikely]]
+      return call_as_python(function, traces, call);
     ResultTree tree;
     detail::CallResult results;
-    {
+    try {
       const nb::gil_scoped_release unlocked;
       results = traces.core->call(call.arguments(), tree, at);
+    } catch (const nb::python_error& error) {
+      if (!may_run_as_python(function, traces, error)) throw;
+      return call_as_python(function, traces, call);
     }
     return filled_result(*tree, results);
   });
@@ -252,6 +290,72 @@ PyObject* profile(PyObject* self, PyObject* const* arguments, Py_ssize_t count, 
                const nb::object result = nb::steal(filled_result(*tree, results));
                return nb::make_tuple(result, std::move(profile));
              });
+}
+
+// The memory of another Python object, for the results that lie in it.
+class Arena {
+ public:
+  Arena(nb::handle memory, Source at) : held_(std::make_shared<Held>()) {
+    if (PyObject_GetBuffer(memory.ptr(), &held_->view, PyBUF_WRITABLE) == 0) return;
+    PyErr_Clear();
+    throw UserTypeError(
+        cat("run_in: memory that can be written is wanted, got ", Py_TYPE(memory.ptr())->tp_name),
+        at, "give np.empty(plan.arena + 64, np.uint8)");
+  }
+
+  // The part of it from the first aligned address on.
+  std::span<std::byte> aligned(Bytes needed, Source at) const {
+    const Py_buffer& view = held_->view;
+    const int64_t skipped = -static_cast<int64_t>(reinterpret_cast<uintptr_t>(view.buf)) & 63;
+    const int64_t left = view.len - skipped;
+    if (left < needed.count)
+      throw UserError(cat("run_in: the plan needs ", needed.count,
+                          " bytes aligned to 64, and of the memory's ", view.len, " bytes ",
+                          std::max<int64_t>(left, 0), " lie behind the first such address"),
+                      at, "give np.empty(plan.arena + 64, np.uint8)");
+    return {static_cast<std::byte*>(view.buf) + skipped, static_cast<size_t>(left)};
+  }
+
+  // The same tensor, which keeps the memory.
+  Tensor keep(const Tensor& x, Source at) const {
+    return over_memory(
+        detail::array_of(x, at),
+        [held = held_]() mutable {
+          release_with_gil([last = std::move(held)]() mutable { last.reset(); });
+        },
+        at);
+  }
+
+ private:
+  struct Held {
+    Py_buffer view = {};
+    ~Held() { PyBuffer_Release(&view); }
+  };
+  std::shared_ptr<Held> held_;
+};
+
+PyObject* run_in(PyObject* object, PyObject* const* arguments, Py_ssize_t count, PyObject* names) {
+  return guarded([&]() -> PyObject* {
+    const Source at = calling_line();
+    if (count < 2 || !nb::isinstance<Plan>(arguments[0]))
+      throw UserTypeError("run_in: a plan and memory for it are wanted in front of the arguments",
+                          at, "write f.run_in(f.plan(x), memory, x)");
+    const Plan& plan = *nb::inst_ptr<Plan>(arguments[0]);
+    const Arena arena(arguments[1], at);
+    const std::span<std::byte> memory = arena.aligned(plan.arena(), at);
+    FunctionObject& function = function_in(object);
+    Traces& traces = **function.traces;
+    const PythonCall call(signature_of(function), traces.known, arguments + 2, count - 2, names,
+                          at);
+    ResultTree tree;
+    detail::CallResult results;
+    {
+      const nb::gil_scoped_release without;
+      results = traces.core->run_in(plan, memory, call.arguments(), tree, at);
+    }
+    for (Tensor& result : results) result = arena.keep(result, at);
+    return filled_result(*tree, results);
+  });
 }
 
 // ---- questions without arguments ----------------------------------------------------------------
@@ -472,6 +576,9 @@ PyMethodDef methods[] = {
      "saved_for_gradient(*arguments): the bytes that a tape around such a call stores."},
     {"profile", method(profile), kFast,
      "profile(*arguments): (result, Profile) of a measured run."},
+    {"run_in", method(run_in), kFast,
+     "run_in(plan, memory, *arguments): runs in a writable buffer of plan.arena bytes, which also "
+     "holds the results: they change when it is written again."},
     {"text", method(text), METH_FASTCALL,
      "text(pass=''): the program after a pass, or as it runs."},
     {"cache_info", method(cache_info), METH_NOARGS, "The traces and programs it holds."},

@@ -121,16 +121,21 @@ class PythonTape {
     }
     return by.give(std::move(found));
   }
-  nb::object jacobian(nb::handle target, nb::handle source) {
+  nb::object jacobian(nb::handle target, nb::handle sources, const std::string& unconnected) {
     const Source at = calling_line();
+    const Unconnected missing = unconnected_from(unconnected, at);
     GradientTape& tape = used(at);
-    const Tensor y = lifted_leaf(target.ptr(), at), x = lifted_leaf(source.ptr(), at);
-    Tensor made;
+    const Tensor y = lifted_leaf(target.ptr(), at);
+    TensorTree by = lifted(sources, at);
     {
       const nb::gil_scoped_release unlocked;
-      made = tape.jacobian(y, x, at);
+      by.tensors = tape.jacobian(y, by.tensors, missing, at);
     }
-    return nb::steal(python::wrap(std::move(made)));
+    size_t place = 0, next = 0;
+    return build(*by.tree, place, [&]() -> nb::object {
+      Tensor& made = by.tensors[next++];
+      return made.has_value() ? nb::steal(python::wrap(std::move(made))) : nb::none();
+    });
   }
   void reset() {
     GradientTape& tape = used(calling_line());
@@ -540,8 +545,10 @@ void bind_gradient(nb::module_& module) {
       .def("gradient", &PythonTape::gradient, nb::arg("target"), nb::arg("sources"),
            nb::arg("output_gradients") = nb::none(), nb::arg("unconnected") = "zero",
            "The gradient of the sum of the target by tensors, Variables and structures of them.")
-      .def("jacobian", &PythonTape::jacobian, nb::arg("target"), nb::arg("source"),
-           "The derivative of every element of the target by every element of the source.")
+      .def("jacobian", &PythonTape::jacobian, nb::arg("target"), nb::arg("sources"),
+           nb::arg("unconnected") = "zero",
+           "The derivative of every element of the target by every element of a tensor, or of each "
+           "tensor in a structure.")
       .def(
           "stop_recording", [](const nb::object& self) { return Pause{self}; },
           "`with tape.stop_recording():` does not record.")

@@ -29,6 +29,7 @@ NB_MODULE(_core, module) {
   bind_runtime(module);
   bind_report(module);
   bind_nn(module);
+  bind_measures(module);
   bind_train(module);
   bind_data(module);
   bind_io(module);

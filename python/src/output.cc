@@ -13,6 +13,7 @@
 #include "bindings.h"
 #include "held.h"
 #include "later.h"
+#include "words.h"
 
 namespace tidemark::python {
 namespace {
@@ -30,7 +31,7 @@ void write_to_python(std::string_view line) {
 }
 
 void warn_in_python(std::string_view text, Source at) {
-  release_with_gil([text = std::string(text), at] {
+  release_with_gil([text = in_python(text), at] {
     // Without a line of the user's, Python finds the caller's.
     const int failed = at.known() ? PyErr_WarnExplicit(PyExc_UserWarning, text.c_str(), at.file,
                                                        static_cast<int>(at.line), nullptr, nullptr)

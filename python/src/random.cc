@@ -24,11 +24,10 @@ void bind_random(nb::module_& module) {
           "A key made from this one and a number, which a trace may know only at "
           "run time.")
       .def_prop_ro("value", &random::Key::value, "Its bits.")
-      .def("__eq__",
-           [](const random::Key& key, nb::handle other) {
-             return nb::isinstance<random::Key>(other) &&
-                    nb::cast<const random::Key&>(other).value() == key.value();
-           })
+      .def(
+          "__eq__",
+          [](const random::Key& a, const random::Key& b) { return a.value() == b.value(); },
+          nb::is_operator())
       .def("__hash__", [](const random::Key& key) { return key.value(); })
       .def("__repr__",
            [](const random::Key& key) { return cat("td.random.Key(", key.value(), ")"); });

@@ -93,24 +93,34 @@ void bind_shape(nb::module_& module) {
                   "A size. Inside a function it may be open until the call: arithmetic keeps it "
                   "open, and reading it as a number makes a trace for that number alone.")
       .def(nb::init<int64_t>(), nb::arg("size"))
-      .def("__add__", arithmetic<added>)
-      .def("__radd__", arithmetic<added, true>)
-      .def("__sub__", arithmetic<subtracted>)
-      .def("__rsub__", arithmetic<subtracted, true>)
-      .def("__mul__", arithmetic<multiplied>)
-      .def("__rmul__", arithmetic<multiplied, true>)
-      .def("__floordiv__", arithmetic<divided>)
-      .def("__rfloordiv__", arithmetic<divided, true>)
-      .def("__eq__",
-           [](Dim a, nb::handle b) { return compared(a, b, [](Dim x, Dim y) { return x == y; }); })
-      .def("__lt__",
-           [](Dim a, nb::handle b) { return compared(a, b, [](Dim x, Dim y) { return x < y; }); })
-      .def("__le__",
-           [](Dim a, nb::handle b) { return compared(a, b, [](Dim x, Dim y) { return x <= y; }); })
-      .def("__gt__",
-           [](Dim a, nb::handle b) { return compared(a, b, [](Dim x, Dim y) { return x > y; }); })
-      .def("__ge__",
-           [](Dim a, nb::handle b) { return compared(a, b, [](Dim x, Dim y) { return x >= y; }); })
+      .def("__add__", arithmetic<added>, nb::is_operator())
+      .def("__radd__", arithmetic<added, true>, nb::is_operator())
+      .def("__sub__", arithmetic<subtracted>, nb::is_operator())
+      .def("__rsub__", arithmetic<subtracted, true>, nb::is_operator())
+      .def("__mul__", arithmetic<multiplied>, nb::is_operator())
+      .def("__rmul__", arithmetic<multiplied, true>, nb::is_operator())
+      .def("__floordiv__", arithmetic<divided>, nb::is_operator())
+      .def("__rfloordiv__", arithmetic<divided, true>, nb::is_operator())
+      .def(
+          "__eq__",
+          [](Dim a, nb::handle b) { return compared(a, b, [](Dim x, Dim y) { return x == y; }); },
+          nb::is_operator())
+      .def(
+          "__lt__",
+          [](Dim a, nb::handle b) { return compared(a, b, [](Dim x, Dim y) { return x < y; }); },
+          nb::is_operator())
+      .def(
+          "__le__",
+          [](Dim a, nb::handle b) { return compared(a, b, [](Dim x, Dim y) { return x <= y; }); },
+          nb::is_operator())
+      .def(
+          "__gt__",
+          [](Dim a, nb::handle b) { return compared(a, b, [](Dim x, Dim y) { return x > y; }); },
+          nb::is_operator())
+      .def(
+          "__ge__",
+          [](Dim a, nb::handle b) { return compared(a, b, [](Dim x, Dim y) { return x >= y; }); },
+          nb::is_operator())
       .def("__index__", number_of)
       .def("__int__", number_of)
       .def("__float__", [](Dim size) { return static_cast<double>(number_of(size)); })

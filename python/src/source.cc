@@ -84,6 +84,10 @@ Source calling_line() {
   return found;
 }
 
+Source line_at(const char* file, unsigned line, const char* function) {
+  return Source::here(interned(file), line, interned(function));
+}
+
 void bind_source(nb::module_& module) {
   module.def("_set_package_folder", [](const char* folder) { package_folder = folder; });
 }

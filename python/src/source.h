@@ -9,4 +9,7 @@ namespace tidemark::python {
 // texts live as long as the process.
 Source calling_line();
 
+// A line that is not being run. Needs the GIL.
+Source line_at(const char* file, unsigned line, const char* function);
+
 }  // namespace tidemark::python

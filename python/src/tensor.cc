@@ -129,6 +129,15 @@ Tensor matrix_transposed(const Tensor& x) {
   return transpose(x, order, at);
 }
 
+// As NumPy does it: digits behind the point are rounded at a power of ten.
+Tensor rounded(const Tensor& x, int digits) {
+  const Source at = calling_line();
+  if (!is_float(x.dtype()) || digits == 0) return round(x, at);
+  const Tensor scale = constant(std::pow(10.0, std::abs(digits)), x.dtype(), at);
+  return digits > 0 ? divide(round(multiply(x, scale, at), at), scale, at)
+                    : multiply(round(divide(x, scale, at), at), scale, at);
+}
+
 nb::object item(const Tensor& x) {
   const Source at = calling_line();
   if (x.size() != 1) return nb::float_(x.item<double>(at));  // Says what is wrong.
@@ -189,6 +198,7 @@ void def_conversions(nb::class_<Tensor>& cls) {
       .def("__repr__", representation)
       .def("__str__", text_of)
       .def("__format__", formatted)
+      .def("__round__", rounded, nb::arg("ndigits") = 0)
       .def(
           "to_device",
           [](nb::object self, const std::string& device, nb::handle) {

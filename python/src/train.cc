@@ -1,4 +1,4 @@
-// td.nn: losses, metrics, schedules, optimizers and fit.
+// td.nn: schedules, optimizers and fit.
 #include <nanobind/stl/function.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
@@ -19,106 +19,6 @@ namespace tidemark::python {
 namespace {
 
 using nb::arg;
-
-// ---- losses and metrics -------------------------------------------------------------------------
-
-// f(y_true, y_pred, at) without the GIL.
-template <class F>
-Tensor measured(nb::handle y_true, nb::handle y_pred, const F& f) {
-  const Source at = calling_line();
-  const Value expected(y_true, at), given(y_pred, at);
-  const nb::gil_scoped_release released;
-  return f(expected.operand(), given.operand(), at);
-}
-
-void bind_losses(nb::module_& nn) {
-  nb::module_ losses =
-      nn.def_submodule("losses", "Functions of (y_true, y_pred) that return the mean.");
-  const auto simple = [&](const char* name, const nn::losses::Loss& loss, const char* doc) {
-    losses.def(
-        name,
-        [&loss](nb::handle y_true, nb::handle y_pred) { return measured(y_true, y_pred, loss); },
-        arg("y_true"), arg("y_pred"), doc);
-  };
-  simple("mse", nn::losses::mse, "The mean of squared differences.");
-  simple("mae", nn::losses::mae, "The mean of absolute differences.");
-  losses.def(
-      "huber",
-      [](nb::handle y_true, nb::handle y_pred, double delta) {
-        return measured(y_true, y_pred, [&](const Operand& a, const Operand& b, Source at) {
-          return nn::losses::huber(a, b, delta, at);
-        });
-      },
-      arg("y_true"), arg("y_pred"), nb::kw_only(), arg("delta") = 1.0,
-      "Half the squared difference up to delta, linear beyond.");
-  const auto entropy = [&](const char* name, const nn::losses::CrossEntropy& loss,
-                           const char* doc) {
-    losses.def(
-        name,
-        [&loss](nb::handle y_true, nb::handle y_pred, bool from_logits, double label_smoothing) {
-          return measured(y_true, y_pred, [&](const Operand& a, const Operand& b, Source at) {
-            return loss(a, b, {.from_logits = from_logits, .label_smoothing = label_smoothing}, at);
-          });
-        },
-        arg("y_true"), arg("y_pred"), nb::kw_only(), arg("from_logits") = true,
-        arg("label_smoothing") = 0.0, doc);
-  };
-  entropy("binary_crossentropy", nn::losses::binary_crossentropy,
-          "Each element is a separate binary class: y_true is between 0 and 1.");
-  entropy("categorical_crossentropy", nn::losses::categorical_crossentropy,
-          "Classes along the last axis: y_true has their probabilities, which add up to 1.");
-  entropy("sparse_categorical_crossentropy", nn::losses::sparse_categorical_crossentropy,
-          "The same with y_true as class numbers, with one axis less.");
-}
-
-void bind_metrics(nb::module_& nn) {
-  using Mean = nn::metrics::Mean;
-  nb::module_ metrics = nn.def_submodule("metrics", "Functions of (y_true, y_pred).");
-  const auto simple = [&](const char* name, const nn::metrics::Metric& metric, const char* doc) {
-    metrics.def(
-        name,
-        [&metric](nb::handle y_true, nb::handle y_pred) {
-          return measured(y_true, y_pred, metric);
-        },
-        arg("y_true"), arg("y_pred"), doc);
-  };
-  simple("accuracy", nn::metrics::accuracy,
-         "The fraction of rows whose largest element of y_pred is the class.");
-  simple("sparse_accuracy", nn::metrics::sparse_accuracy, "The same; y_true is class numbers.");
-  simple("binary_accuracy", nn::metrics::binary_accuracy,
-         "The fraction of correct elements: y_pred is logits, above 0 means 1.");
-  metrics.def(
-      "top_k",
-      [](nb::handle y_true, nb::handle y_pred, int64_t k) {
-        return measured(y_true, y_pred, [&](const Operand& a, const Operand& b, Source at) {
-          return nn::metrics::top_k(a, b, k, at);
-        });
-      },
-      arg("y_true"), arg("y_pred"), arg("k") = 5,
-      "The fraction of rows whose class is among the k largest of y_pred.");
-  nb::class_<Mean> mean(metrics, "Mean", "A mean over many calls, eager or in a function.");
-  make_part<Mean>(mean);
-  mean.def(
-          "__init__",
-          [](Mean* self, std::string name) { new (self) Mean(std::move(name), calling_line()); },
-          arg("name") = "mean")
-      .def(
-          "update",
-          [](const Mean& self, nb::handle x, nb::handle weight) {
-            const Source at = calling_line();
-            const Value value(x, at);
-            if (weight.is_none()) return self.update(value.operand(), at);
-            const Value weighted(weight, at);
-            self.update(value.operand(), weighted.operand(), at);
-          },
-          arg("x"), arg("weight") = nb::none(), "Adds all elements of x, or x with this weight.")
-      .def(
-          "result", [](const Mean& self) { return self.result(calling_line()); },
-          "The mean; 0 if nothing was added.")
-      .def("reset", [](const Mean& self) { self.reset(calling_line()); })
-      .def_prop_ro("total", [](const Mean& self) { return wrap(self.total); })
-      .def_prop_ro("count", [](const Mean& self) { return wrap(self.count); });
-}
 
 // ---- schedules ----------------------------------------------------------------------------------
 
@@ -290,20 +190,42 @@ void bind_optimizer(nb::module_& nn) {
           "How many updates were made.");
 }
 
-void bind_optimizers(nb::module_& nn) {
-  bind_optimizer(nn);
-  nb::class_<nn::SGD, nn::Optimizer>(nn, "SGD").def(
-      "__init__",
-      [](nn::SGD* self, nb::handle rate, double momentum, bool nesterov, double weight_decay,
-         std::optional<double> clip_norm, std::optional<double> clip_global_norm,
-         int64_t accumulate, nb::handle decays) {
-        new (self) nn::SGD({schedule_from(rate), momentum, nesterov, weight_decay, clip_norm,
-                            clip_global_norm, accumulate, decays_from(decays)},
-                           calling_line());
-      },
-      arg("learning_rate") = 0.01, nb::kw_only(), arg("momentum") = 0.0, arg("nesterov") = false,
-      arg("weight_decay") = 0.0, arg("clip_norm") = nb::none(),
-      arg("clip_global_norm") = nb::none(), arg("accumulate") = 1, arg("decays") = nb::none());
+// Options that all optimizers have, as keyword arguments.
+struct Common {
+  nn::Schedule rate;
+  std::optional<double> clip_norm, clip_global_norm;
+  int64_t accumulate;
+  std::function<bool(const Variable&)> decays;
+
+  template <class Options>
+  Options in(Options options) const {
+    options.learning_rate = rate;
+    options.clip_norm = clip_norm;
+    options.clip_global_norm = clip_global_norm;
+    options.accumulate = accumulate;
+    options.decays = decays;
+    return options;
+  }
+};
+
+// One class of optimizers: `make(values...)` makes its options of its own arguments.
+template <class Kind, class... Values, class Make, class... Own>
+void bind_kind(nb::module_& nn, const char* name, const char* doc, double rate, Make make,
+               Own... own) {
+  nb::class_<Kind, nn::Optimizer>(nn, name, doc)
+      .def(
+          "__init__",
+          [make](Kind* self, nb::handle rate, Values... values, std::optional<double> clip_norm,
+                 std::optional<double> clip_global_norm, int64_t accumulate, nb::handle decays) {
+            const Common common{schedule_from(rate), clip_norm, clip_global_norm, accumulate,
+                                decays_from(decays)};
+            new (self) Kind(common.in(make(values...)), calling_line());
+          },
+          arg("learning_rate") = rate, nb::kw_only(), own..., arg("clip_norm") = nb::none(),
+          arg("clip_global_norm") = nb::none(), arg("accumulate") = 1, arg("decays") = nb::none());
+}
+
+void bind_adam(nb::module_& nn) {
   nb::class_<nn::Adam, nn::Optimizer>(nn, "Adam")
       .def(
           "__init__",
@@ -317,19 +239,75 @@ void bind_optimizers(nb::module_& nn) {
           arg("learning_rate") = 1e-3, nb::kw_only(), arg("beta1") = 0.9, arg("beta2") = 0.999,
           arg("epsilon") = 1e-8, arg("clip_norm") = nb::none(),
           arg("clip_global_norm") = nb::none(), arg("accumulate") = 1);
-  nb::class_<nn::AdamW, nn::Optimizer>(nn, "AdamW", "Adam with decoupled weight decay.")
-      .def(
-          "__init__",
-          [](nn::AdamW* self, nb::handle rate, double beta1, double beta2, double epsilon,
-             double weight_decay, std::optional<double> clip_norm,
-             std::optional<double> clip_global_norm, int64_t accumulate, nb::handle decays) {
-            new (self) nn::AdamW({schedule_from(rate), beta1, beta2, epsilon, weight_decay,
-                                  clip_norm, clip_global_norm, accumulate, decays_from(decays)},
-                                 calling_line());
-          },
-          arg("learning_rate") = 1e-3, nb::kw_only(), arg("beta1") = 0.9, arg("beta2") = 0.999,
-          arg("epsilon") = 1e-8, arg("weight_decay") = 0.01, arg("clip_norm") = nb::none(),
-          arg("clip_global_norm") = nb::none(), arg("accumulate") = 1, arg("decays") = nb::none());
+  // Kinds with the same four numbers of their own.
+  const auto like_adam = [&]<class Kind, class Options>(const char* name, const char* doc,
+                                                        const Options& usual) {
+    bind_kind<Kind, double, double, double, double>(
+        nn, name, doc, usual.learning_rate.constant(),
+        [](double beta1, double beta2, double epsilon, double decay) {
+          return Options{.beta1 = beta1, .beta2 = beta2, .epsilon = epsilon, .weight_decay = decay};
+        },
+        arg("beta1") = usual.beta1, arg("beta2") = usual.beta2, arg("epsilon") = usual.epsilon,
+        arg("weight_decay") = usual.weight_decay);
+  };
+  like_adam.operator()<nn::AdamW>("AdamW", "Adam with decoupled weight decay.", nn::AdamWOptions{});
+  like_adam.operator()<nn::Adamax>(
+      "Adamax", "Adam with the largest recent gradient in place of the root mean square.",
+      nn::AdamaxOptions{});
+  like_adam.operator()<nn::LAMB>(
+      "LAMB", "Adam whose step is as long as the parameter, for very large batches.",
+      nn::LAMBOptions{});
+  bind_kind<nn::NAdam, double, double, double, double, double>(
+      nn, "NAdam", "Adam with Nesterov momentum, which warms up.", 2e-3,
+      [](double beta1, double beta2, double epsilon, double momentum_decay, double decay) {
+        return nn::NAdamOptions{.beta1 = beta1,
+                                .beta2 = beta2,
+                                .epsilon = epsilon,
+                                .momentum_decay = momentum_decay,
+                                .weight_decay = decay};
+      },
+      arg("beta1") = 0.9, arg("beta2") = 0.999, arg("epsilon") = 1e-8, arg("momentum_decay") = 4e-3,
+      arg("weight_decay") = 0.0);
+  bind_kind<nn::Lion, double, double, double>(
+      nn, "Lion", "The sign of a momentum: one slot for each parameter.", 1e-4,
+      [](double beta1, double beta2, double decay) {
+        return nn::LionOptions{.beta1 = beta1, .beta2 = beta2, .weight_decay = decay};
+      },
+      arg("beta1") = 0.9, arg("beta2") = 0.99, arg("weight_decay") = 0.0);
+}
+
+void bind_optimizers(nb::module_& nn) {
+  bind_optimizer(nn);
+  bind_adam(nn);
+  bind_kind<nn::SGD, double, bool, double>(
+      nn, "SGD", "Gradient descent, with momentum.", 0.01,
+      [](double momentum, bool nesterov, double decay) {
+        return nn::SGDOptions{.momentum = momentum, .nesterov = nesterov, .weight_decay = decay};
+      },
+      arg("momentum") = 0.0, arg("nesterov") = false, arg("weight_decay") = 0.0);
+  bind_kind<nn::RMSprop, double, double, double, bool, double>(
+      nn, "RMSprop", "Divides by the root of a running mean of squared gradients.", 0.01,
+      [](double alpha, double epsilon, double momentum, bool centered, double decay) {
+        return nn::RMSpropOptions{.alpha = alpha,
+                                  .epsilon = epsilon,
+                                  .momentum = momentum,
+                                  .centered = centered,
+                                  .weight_decay = decay};
+      },
+      arg("alpha") = 0.99, arg("epsilon") = 1e-8, arg("momentum") = 0.0, arg("centered") = false,
+      arg("weight_decay") = 0.0);
+  bind_kind<nn::Adagrad, double, double, double>(
+      nn, "Adagrad", "Divides by the root of the sum of all squared gradients.", 0.01,
+      [](double initial, double epsilon, double decay) {
+        return nn::AdagradOptions{.initial = initial, .epsilon = epsilon, .weight_decay = decay};
+      },
+      arg("initial") = 0.0, arg("epsilon") = 1e-10, arg("weight_decay") = 0.0);
+  bind_kind<nn::Adadelta, double, double, double>(
+      nn, "Adadelta", "As RMSprop, in the units of the parameter.", 1.0,
+      [](double rho, double epsilon, double decay) {
+        return nn::AdadeltaOptions{.rho = rho, .epsilon = epsilon, .weight_decay = decay};
+      },
+      arg("rho") = 0.9, arg("epsilon") = 1e-6, arg("weight_decay") = 0.0);
 }
 
 // ---- fit ----------------------------------------------------------------------------------------
@@ -504,8 +482,6 @@ void bind_history(nb::module_& nn) {
 
 void bind_train(nb::module_& module) {
   nb::module_ nn = nb::borrow<nb::module_>(module.attr("nn"));
-  bind_losses(nn);
-  bind_metrics(nn);
   bind_schedules(nn);
   bind_optimizers(nn);
   bind_history(nn);

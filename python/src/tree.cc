@@ -610,12 +610,8 @@ void bind_tree(nb::module_& module) {
           nb::arg("root") = "", "The path of each leaf: \"x['image'][0]\" if the root is \"x\".")
       .def("unflatten", unflatten, nb::arg("leaves"), "The structure with these leaves.")
       .def(
-          "__eq__",
-          [](const Structure& s, nb::handle other) {
-            Structure* right = nullptr;
-            return nb::try_cast(other, right) && right != nullptr && s.tree->is_like(*right->tree);
-          },
-          nb::arg("other").none())
+          "__eq__", [](const Structure& a, const Structure& b) { return a.tree->is_like(*b.tree); },
+          nb::is_operator())
       .def("__hash__", [](const Structure& s) { return std::hash<std::string>()(s.tree->key("")); })
       .def("__repr__", [](const Structure& s) { return "TreeDef(" + s.tree->text() + ")"; });
 
@@ -624,11 +620,10 @@ void bind_tree(nb::module_& module) {
   static_class = reinterpret_cast<PyTypeObject*>(fixed.ptr());
   fixed.def(nb::init<nb::object>(), nb::arg("value").none())
       .def_ro("value", &Static::value)
-      .def("__eq__",
-           [](const Static& a, nb::handle b) {
-             return is_static(b.ptr()) &&
-                    are_equal(a.value.ptr(), nb::inst_ptr<Static>(b)->value.ptr());
-           })
+      .def(
+          "__eq__",
+          [](const Static& a, const Static& b) { return are_equal(a.value.ptr(), b.value.ptr()); },
+          nb::is_operator())
       .def("__hash__", [](const Static& a) { return nb::hash(a.value); })
       .def("__repr__", [](const Static& a) { return "td.Static(" + shown(a.value) + ")"; });
 

@@ -9,6 +9,10 @@ skip() { echo "skipped: $*" >&2; exit 77; }
 rm -rf "$folder"
 mkdir -p "$folder"
 unset PYTHONPATH  # Which ctest sets for the other tests.
+# pip unpacks and builds below the folder, and with the compiler's name that CMake finds: what a build
+# with ccache has compiled before is then taken from there.
+export TMPDIR=$folder/tmp CCACHE_BASEDIR=$folder CCACHE_NOHASHDIR=1 CXX=${CXX:-c++}
+mkdir "$TMPDIR"
 for name in builder user; do python3 -m venv "$folder/$name" || skip "python3 -m venv failed"; done
 "$folder/builder/bin/pip" install --quiet --timeout 20 --retries 1 build || skip "PyPI cannot be reached"
 "$folder/builder/bin/python" -m build --sdist --outdir "$folder" "$root"

@@ -4,6 +4,8 @@ import traceback
 import weakref
 
 import numpy as np
+import os
+
 import pytest
 
 import tidemark as td
@@ -90,6 +92,15 @@ def appends_sometimes(x):
     return out[0] * out[1]
 
 
+def appends_sometimes_in_nested_loops(x):
+    out = []
+    for v in x:
+        for w in x:
+            if v * w > 0.4:
+                out.append(v * w)
+    return out[0] * out[1] + out[2]
+
+
 def nested(x):
     s = 0.0
     for a in x:
@@ -108,13 +119,27 @@ def attributes(x):
 
 
 @pytest.mark.parametrize("f", [branch, early_return, for_rows, for_numbers, for_break, for_return, while_halves, while_true, appends,
-                               appends_sometimes, nested, attributes])
+                               appends_sometimes, appends_sometimes_in_nested_loops, nested, attributes])
 @pytest.mark.parametrize("x", [[1.0, -2.0, 3.0], [0.5, 1.0, 2.5], [3.0, 1.0, 0.5]])
 def test_gradients_are_those_of_eager_code(f, x):
     x = td.constant(x)
     expected = np.asarray(td.grad(f)(x))
     np.testing.assert_allclose(np.asarray(td.grad(td.function(f))(x)), expected, rtol=1e-5, atol=1e-6)
     np.testing.assert_allclose(np.asarray(td.function(td.grad(f))(x)), expected, rtol=1e-5, atol=1e-6)
+
+
+def test_appends_under_a_condition_keep_sizes_open():
+    @td.function(input_signature=[td.spec((None, 3))])
+    def f(x):
+        out = []
+        for row in x:
+            if row[0] > 0:
+                out.append(row)
+        return out[1]
+
+    for rows in (2, 3, 4):
+        np.testing.assert_array_equal(f(td.ones((rows, 3))), [1, 1, 1])
+    assert f.cache_info().traces == 1
 
 
 def test_a_tape_around_traced_loops():
@@ -204,28 +229,97 @@ def test_calls_hold_no_bytes():
     assert td.memory.current() == before
 
 
-def test_a_loop_over_a_dataset_reads_it_while_tracing():
-    pairs = td.data.from_tensor_slices((td.arange(4), td.arange(4) * 2))
+# ---- datasets ------------------------------------------------------------------------------------
 
-    def f(x):
-        for a, b in pairs:
-            if a > 2:
-                break
-            x = x + a * b
-        return x
-    with pytest.warns(UserWarning, match="goes over a Dataset: its 4 elements were read while tracing"):
-        assert int(td.function(f)(td.constant(1))) == int(f(td.constant(1))) == 1 + 2 + 8
+READS = r'function "f" reads a Dataset, so it is not compiled: every call runs it as Python, op by op'
 
 
-def test_a_dataset_whose_last_batch_is_smaller_unrolls():
-    batches = td.data.from_tensor_slices(td.arange(5)).batch(2)
+def test_a_function_that_reads_a_dataset_reads_it_anew_in_every_call():
+    data = [1, 2]
+    batches = td.data.from_generator(lambda: iter(data)).batch(2)  # The last one may be smaller.
 
+    @td.function
     def f(x):
         for batch in batches:
+            if td.sum(batch) > 8:
+                break
             x = x * 2 + td.sum(batch)
         return x
-    with pytest.warns(UserWarning, match="its 3 elements were read"):
-        assert int(td.function(f)(td.constant(1))) == int(f(td.constant(1)))
+
+    with pytest.warns(UserWarning, match=READS) as caught:
+        assert int(f(td.constant(1))) == 5
+    assert caught[0].filename == __file__ and caught[0].lineno == f.__wrapped__.__code__.co_firstlineno + 2
+    data += [3]
+    assert int(f(td.constant(1))) == 13
+    data += [9, 7]
+    assert int(f(1)) == 5  # 3 + 9 ends the loop.
+
+
+@pytest.mark.parametrize("read", [lambda d: list(d), lambda d: [x for _, x in enumerate(d)], lambda d: [next(iter(d))]], ids=["list", "enumerate", "next"])
+def test_other_ways_to_read_a_dataset(read):
+    data = [1, 2]
+    dataset = td.data.from_generator(lambda: iter(data))
+    f = td.function(lambda: td.sum(td.stack(read(dataset))), name="f")
+    with pytest.warns(UserWarning, match=READS):
+        first = int(f())
+    data[0] = 5
+    assert int(f()) == first + 4
+
+
+def test_an_iterator_goes_on_from_call_to_call():
+    elements = iter(td.data.range(10))
+    f = td.function(lambda x: x + next(elements), name="f")
+    with pytest.warns(UserWarning, match=READS):
+        assert [int(f(10)) for _ in range(3)] == [10, 11, 12]
+
+
+def test_functions_that_a_reader_calls_are_compiled_and_one_that_calls_a_reader_is_not():
+    step = td.function(lambda x, y: x + y)
+    w = td.Variable(0)
+
+    @td.function
+    def f(dataset, x):
+        for element in dataset:
+            x = step(x, element)
+            w.assign_add(1)
+        return x
+
+    g = td.function(lambda dataset, x: td.cond(x > 0, lambda: f(dataset, x), lambda: x) * 2, name="g")
+    with pytest.warns(UserWarning):
+        assert int(g(td.data.range(4), td.constant(1, td.i64))) == 14
+    assert int(g(td.data.range(3), td.constant(1, td.i64))) == 8 and int(w) == 7
+    assert step.cache_info().traces == 1 and f.cache_info().traces == 0
+
+
+def test_layers_of_a_function_that_reads_a_dataset_are_made_once():
+    batches = td.data.from_tensor_slices(td.ones((4, 3))).batch(2)
+
+    @td.function
+    def f():
+        layer = td.nn.Dense(2)
+        return td.stack([layer(x) for x in batches])
+
+    with pytest.warns(UserWarning, match=READS):
+        first = f()
+    assert f().tolist() == first.tolist()
+
+
+def test_a_plan_or_a_budget_refuses_a_dataset():
+    dataset = td.data.range(3)
+
+    def f(x):
+        for i in dataset:
+            x = x + i
+        return x
+
+    line = f.__code__.co_firstlineno + 1
+    for ask in (td.function(f).plan, td.function(f, budget="1 MiB"), td.function(f).profile):
+        with pytest.raises(td.UserError) as caught:
+            ask(td.constant(1))
+        assert str(caught.value) == (
+            "a Dataset is read while a function is traced: its elements are no part of the program\n"
+            f"  at {os.path.basename(__file__)}:{line}\n"
+            "  loop outside of the function, and call it with each element")
 
 
 # ---- what is rewritten --------------------------------------------------------------------------

@@ -28,6 +28,20 @@ def test_switch_case_takes_the_last_for_other_numbers(wrap):
 
 
 @both
+def test_case_takes_the_first_true_condition(wrap):
+    f = wrap(lambda x: td.case([(x > 10, lambda: x), (x > 0, lambda: x * 10)], default=lambda: x * 100))
+    assert [f(x).tolist() for x in (11.0, 2.0, -1.0)] == [11.0, 20.0, -100.0]
+    assert td.case([], lambda: 5) == 5
+
+
+def test_case_wants_pairs():
+    with pytest.raises(td.UserTypeError) as caught:
+        td.case([(True, lambda: 1), 7], default=lambda: 2)
+    assert str(caught.value).splitlines()[0] == "case: a pair of a condition and a function is wanted, got 7"
+    assert str(caught.value).splitlines()[2] == "  write td.case([(x > 0, lambda: a), (x < 0, lambda: b)], default=lambda: c)"
+
+
+@both
 def test_while_loop_unpacks_tuples_and_lists(wrap):
     @wrap
     def collatz(n):

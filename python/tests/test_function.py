@@ -346,3 +346,37 @@ def test_the_function_looks_like_its_own():
     with pytest.raises(td.UserError, match="text: there is no pass nothing"):
         f.text("nothing")
     assert "number 1 frozen" in f.report()
+
+
+def test_runs_in_the_callers_memory():
+    f = td.function(lambda x: {"y": td.transpose(td.exp(x)) * x, "z": x + 1})
+    x = td.random.normal((50, 50), key=td.random.Key(1))
+    plan = f.plan(x)
+    memory = bytearray(plan.arena + 64)
+    before = td.memory.current()
+    result = f.run_in(plan, memory, x)
+    assert td.memory.current() == before
+    assert result["y"].tolist() == (td.transpose(td.exp(x)) * x).tolist() and result["z"].tolist() == (x + 1).tolist()
+    with pytest.raises(BufferError):
+        memory.clear()  # The results lie there.
+    del result
+    memory.clear()
+
+
+def test_run_in_says_what_it_needs():
+    f = td.function(lambda x: x + 1)
+    x = td.zeros(16)
+    plan = f.plan(x)
+    with pytest.raises(td.UserTypeError) as caught:
+        f.run_in(plan, b"0123", x)
+    assert str(caught.value).splitlines()[0] == "run_in: memory that can be written is wanted, got bytes"
+    with pytest.raises(td.UserTypeError) as caught:
+        f.run_in(x, plan)
+    assert str(caught.value).splitlines()[0] == "run_in: a plan and memory for it are wanted in front of the arguments"
+    with pytest.raises(td.UserError) as caught:
+        f.run_in(plan, bytearray(8), x)
+    first, _, remedy = str(caught.value).splitlines()
+    assert first.startswith(f"run_in: the plan needs {int(plan.arena)} bytes aligned to 64, and of the memory's 8 bytes ")
+    assert remedy == "  give np.empty(plan.arena + 64, np.uint8)"
+    with pytest.raises(td.UserError, match="run_in: the plan was made for other arguments"):
+        f.run_in(plan, bytearray(1000), td.zeros(17))

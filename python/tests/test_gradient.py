@@ -237,3 +237,12 @@ def test_nothing_is_held_after_the_tape():
         assert gone() is None
     finally:
         gc.enable()
+
+
+def test_jacobian_by_a_structure():
+    x, v, w = td.asarray([1.0, 2.0]), td.Variable([3.0, 4.0]), td.asarray([1.0])
+    with td.GradientTape() as tape:
+        tape.watch((x, w))
+        y = x * v.value()
+    by = tape.jacobian(y, {"x": x, "v": v, "w": w}, unconnected="none")
+    assert by["x"].tolist() == [[3, 0], [0, 4]] and by["v"].tolist() == [[1, 0], [0, 2]] and by["w"] is None

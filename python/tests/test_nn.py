@@ -2,6 +2,7 @@
 
 import copy
 import gc
+import pickle
 import weakref
 
 import numpy as np
@@ -150,7 +151,7 @@ def test_lstm():
 def test_a_layer_that_was_built_keeps_its_size():
     layer = nn.Dense(2, name="head")
     layer(td.ones((1, 3)))
-    assert error_of(lambda: layer(td.ones((1, 4)))).startswith('nn::Dense "head": built for 3 features, got 4')
+    assert error_of(lambda: layer(td.ones((1, 4)))).startswith('nn.Dense "head": built for 3 features, got 4')
 
 
 def test_initializers():
@@ -392,6 +393,44 @@ def test_losses():
     close(nn.losses.binary_crossentropy(hot, p), -(hot * np.log(s) + (1 - hot) * np.log(1 - s)).mean())
 
 
+def test_losses_of_other_kinds_and_weights():
+    y, p, n = (np.random.default_rng(i).normal(size=(6, 3)) for i in range(3))
+    side = np.sign(y)
+    close(nn.losses.hinge(side, p), np.maximum(0, 1 - side * p).mean())
+    close(nn.losses.cosine(y, p), (1 - (y * p).sum(-1) / np.linalg.norm(y, axis=-1) / np.linalg.norm(p, axis=-1)).mean())
+    close(nn.losses.poisson(y * y, p), (np.exp(p) - y * y * p).mean())
+    q = softmax(y)
+    close(nn.losses.kl_divergence(q, p), (q * np.log(q / softmax(p))).sum(-1).mean())
+    apart = np.linalg.norm(y - p, axis=-1) - np.linalg.norm(y - n, axis=-1)
+    close(nn.losses.triplet(y, p, n, margin=0.5), np.maximum(0, apart + 0.5).mean())
+    bits, s = (side + 1) / 2, 1 / (1 + np.exp(-p))
+    right = np.where(bits == 1, s, 1 - s)
+    close(nn.losses.focal(bits, p, gamma=2), (-((1 - right) ** 2) * np.log(right)).mean())
+    weights = np.arange(6.0)
+    close(nn.losses.mse(y, p, weights=weights), np.average(((y - p) ** 2).mean(-1), weights=weights))
+    classes, by_class = np.array([0, 1, 2, 0, 1, 2]), np.array([1.0, 2.0, 5.0])
+    each = -np.log(softmax(p))[np.arange(6), classes]
+    close(nn.losses.sparse_categorical_crossentropy(classes, p, class_weights=by_class), np.average(each, weights=by_class[classes]))
+    close(nn.losses.ctc(np.array([[1, 1]]), np.zeros((1, 3, 3))), 3 * np.log(3))
+
+
+def test_running_metrics():
+    y, p = np.array([1.0, 0, 1, 0, 1]), np.array([2.0, 1, -1, -3, 0.5])
+    for metric, wanted in ((nn.metrics.Precision(), 2 / 3), (nn.metrics.Recall(), 2 / 3), (nn.metrics.F1(), 2 / 3), (nn.metrics.AUC(), 4 / 6)):
+        metric.update(y[:2], p[:2])
+        td.function(metric.update)(y[2:], p[2:])
+        close(metric.result(), wanted)
+        metric.reset()
+        assert float(metric.result()) == 0
+    matrix = nn.metrics.ConfusionMatrix(2)
+    matrix.update(y.astype(int), (p > 0).astype(int))
+    assert np.array_equal(matrix.result(), [[1, 1], [1, 2]])
+    close(matrix.precision(), [0.5, 2 / 3])
+    perplexity = nn.metrics.Perplexity()
+    perplexity.update(np.zeros(4, int), np.zeros((4, 9), np.float32))
+    close(perplexity.result(), 9)
+
+
 def test_metrics():
     p = np.array([[1, 2, 3], [3, 1, 2], [1, 3, 2], [3, 2, 1]], np.float32)
     classes = np.array([2, 0, 0, 1], np.int32)
@@ -550,6 +589,21 @@ def test_fit_equals_a_loop_of_ones_own():
     assert all(np.allclose(value(a), value(b), rtol=1e-6) for a, b in zip(nn.variables(one), nn.variables(two)))
 
 
+def test_every_optimizer_goes_down_and_has_the_defaults_of_c():
+    kinds = {nn.SGD: (), nn.Adam: "mv", nn.AdamW: "mv", nn.RMSprop: "v", nn.Adagrad: ["sum"], nn.Adadelta: ["v", "change"],
+             nn.Adamax: ["m", "largest"], nn.NAdam: "mv", nn.Lion: "m", nn.LAMB: "mv"}
+    for kind, slots in kinds.items():
+        v, optimizer = td.Variable(np.ones(3, np.float32), name="p"), kind(0.1)
+        for _ in range(3):
+            optimizer.apply_gradients([v.value()], [v])
+        assert float(td.max(v)) < 1, kind
+        names = [name for name, _ in nn.named_variables(optimizer)]
+        assert [name for name in names if "/" in name] == [slot + "/p" for slot in slots], kind
+    assert abs(float(nn.NAdam().learning_rate) - 2e-3) < 1e-9
+    with pytest.raises(td.UserError, match="Lion: .beta2 is 1"):
+        nn.Lion(beta2=1.0)
+
+
 def test_validation_metrics_callbacks_and_early_stopping(tmp_path):
     x, y = lesson()
     seen = []
@@ -628,7 +682,7 @@ def test_lines_of_progress_go_to_pythons_standard_output(capsys):
 def test_errors_of_fit():
     x, y = lesson()
     assert error_of(lambda: nn.fit(nn.Dense(2), (x, y))) == (
-        "fit: there is no loss\n  give one: {.loss = td.nn.losses.mse}"
+        "fit: there is no loss\n  give one: loss=td.nn.losses.mse"
     )
     assert error_of(lambda: nn.fit(nn.Dense(2), [], loss=nn.losses.mse)) == (
         "fit: there is no batch in epoch 1\n  give a range that can be iterated once an epoch"
@@ -726,3 +780,47 @@ def test_results_do_not_depend_on_the_number_of_threads():
         assert np.array_equal(value(model(x)), y)
     finally:
         td.set_num_threads(threads)
+
+
+# ---- pickles
+
+
+class Pickled(nn.Module):
+    def __init__(self):
+        self.layers = [nn.Dense(6, activation=td.gelu, name="up"), nn.LayerNorm(), nn.MultiHeadAttention(2, 3)]
+        self.tied = nn.Dense(6)
+        self.tied.kernel = self.layers[0].kernel
+        self.scale, self.rate = td.Variable(2.0, name="scale", trainable=False), 0.5
+
+    def __call__(self, x):
+        for layer in self.layers:
+            x = layer(x)
+        return self.tied(x) * self.scale * self.rate
+
+
+@pytest.mark.parametrize("protocol", [2, 5])
+def test_models_pickle(protocol):
+    x, model = array(2, 5, 6), Pickled()
+    y = model(x)
+    again = pickle.loads(pickle.dumps(model, protocol))
+    assert value(again(x)).tolist() == value(y).tolist()
+    assert [name for name, _ in again.named_variables()] == [name for name, _ in model.named_variables()]
+    assert again.tied.kernel is again.layers[0].kernel and again.tied.kernel is not model.tied.kernel
+    assert (again.scale.name, again.scale.trainable, again.layers[0].name) == ("scale", False, "up")
+    again.tied.kernel.assign(again.tied.kernel * 0)
+    assert value(model(x)).tolist() == value(y).tolist()
+
+
+def test_layers_pickle_before_they_are_built_and_after_they_were_copied():
+    x = array(4, 3)
+    fresh = pickle.loads(pickle.dumps(nn.Sequential(nn.Dense(5, activation="relu", use_bias=False), td.tanh)))
+    assert fresh[0].bias is None and not fresh[0].kernel.has_shape and fresh(x).shape == (4, 5)
+    norm = nn.BatchNorm(momentum=0.5, name="n")
+    norm.note = "mine"
+    with nn.Training():
+        norm(x)
+    for layer in (norm, copy.deepcopy(norm), norm.clone(), copy.copy(norm)):
+        again = pickle.loads(pickle.dumps(layer))
+        close(again(x), value(norm(x)), 0)
+        assert again.name == "n" and value(again.running_mean).tolist() == value(norm.running_mean).tolist()
+    assert pickle.loads(pickle.dumps(norm)).note == "mine"

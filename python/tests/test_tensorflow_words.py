@@ -64,18 +64,6 @@ def test_variables_made_inside_a_function_are_made_once():
     assert [float(count()) for _ in range(3)] == [1.0, 2.0, 3.0]
 
 
-def test_a_jacobian_by_several_sources_asks_for_a_persistent_tape():
-    a, b = tf.Variable([1.0, 2.0]), tf.Variable([3.0])
-    with tf.GradientTape() as tape:
-        y = a * b
-    assert text_of(lambda: tape.jacobian(y, [a, b])) == (
-        "GradientTape.jacobian by several sources needs tf.GradientTape(persistent=True), or one call with the sources stacked"
-    )
-    with tf.GradientTape(persistent=True) as tape:
-        y = a * b
-    assert [j.numpy().tolist() for j in tape.jacobian(y, [a, b])] == [[[3.0, 0.0], [0.0, 3.0]], [[1.0], [2.0]]]
-
-
 def test_custom_gradients_go_into_sequential_and_train():
     @tf.custom_gradient
     def reversed_gradient(x):
@@ -245,19 +233,40 @@ def test_a_clone_has_weights_of_its_own():
     assert clone(tf.ones([1, 8])).numpy().tolist() == [[0.0]]
 
 
-def test_a_dataset_read_while_tracing_warns_with_the_line():
-    dataset = tf.data.Dataset.range(3)
+def test_a_function_that_reads_a_dataset_reads_it_anew_in_every_call():
+    data = [1, 2]
+    dataset = tf.data.Dataset.from_generator(lambda: iter(data), output_signature=tf.TensorSpec([], tf.int64))
+    made = []
 
     @tf.function
-    def total():
-        s = tf.constant(0, tf.int64)
+    def total(start):
+        if not made:
+            made.append(tf.Variable(2, dtype=tf.int64))
         for x in dataset:
-            s += x
-        return s
+            start += x * made[0]
+        return start
 
-    with pytest.warns(UserWarning, match="a dataset is read while a function is traced: its elements become part of the program") as caught:
-        assert int(total()) == 3
+    with pytest.warns(UserWarning, match='function "total" reads a Dataset, so it is not compiled') as caught:
+        assert int(total(tf.constant(1, tf.int64))) == 7
     assert caught[0].filename == __file__
+    data.append(3)
+    assert int(total(tf.constant(1, tf.int64))) == 13
+
+
+def test_jacobian_by_several_sources():
+    a, b, c = tf.constant([1.0, 2.0]), tf.Variable([3.0, 4.0]), tf.constant([5.0])
+    with tf.GradientTape() as tape:
+        tape.watch([a, c])
+        y = a * b
+    by = tape.jacobian(y, {"a": a, "b": b, "c": c})
+    assert by["a"].numpy().tolist() == [[3.0, 0.0], [0.0, 4.0]] and by["b"].numpy().tolist() == [[1.0, 0.0], [0.0, 2.0]] and by["c"] is None
+    with pytest.raises(RuntimeError, match="non-persistent GradientTape can only be used to compute one set of gradients"):
+        tape.jacobian(y, a)
+    with tf.GradientTape() as tape:
+        tape.watch([a, c])
+        y = a * 2.0
+    by = tape.jacobian(y, [a, c], unconnected_gradients=tf.UnconnectedGradients.ZERO)
+    assert by[1].numpy().tolist() == [[0.0], [0.0]]
 
 
 # ---- names ---------------------------------------------------------------------------------------
@@ -315,6 +324,35 @@ def test_a_tensor_array_of_unknown_size_is_refused_with_the_remedy():
     assert text_of(lambda: f(tf.constant(3))) == (
         "TensorArray: the size is a tensor whose value is known only at run time, so the bytes are not; pass a Python int, or tf.shape(x)[0], whose "
         "value the plan knows"
+    )
+
+
+def test_a_dynamic_tensor_array_in_a_loop_without_a_bound_is_refused_with_the_remedy():
+    @tf.function
+    def f(x):
+        ta, i = tf.TensorArray(tf.float32, size=0, dynamic_size=True), 0
+        while tf.reduce_sum(x) < 100.0:
+            ta, x, i = ta.write(i, x), x * 2, i + 1
+        return ta.stack()
+
+    assert text_of(lambda: f(tf.constant([1.0, 2.0]))) == (
+        "TensorArray: dynamic_size=True in a traced loop whose number of trips is not known, and so the bytes are not; write TensorArray(dtype, "
+        "size=n) with the most elements there can be"
+    )
+
+
+def test_a_dynamic_tensor_array_with_fewer_elements_than_trips_fails_when_it_is_read():
+    @tf.function
+    def f(x):
+        ta = tf.TensorArray(tf.float32, size=0, dynamic_size=True)
+        for i in tf.range(3):
+            if x[i] > 1.5:
+                ta = ta.write(ta.size(), x[i])
+        return ta.stack()
+
+    np.testing.assert_array_equal(f(tf.constant([2.0, 3.0, 4.0])), [2.0, 3.0, 4.0])
+    assert text_of(lambda: f(tf.constant([1.0, 2.0, 3.0]))) == (
+        "assert_that: TensorArray: dynamic_size=True, and its loop did not write one further element in each trip; write TensorArray(dtype, size=n)"
     )
 
 

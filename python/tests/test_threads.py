@@ -116,6 +116,32 @@ def test_ctrl_c_stops_an_eager_loop(ctrl_c):
         td.while_loop(lambda i: i >= 0, lambda i: i + 0, td.constant(0))
 
 
+def test_ctrl_c_stops_fit_between_batches(ctrl_c):
+    x, y = td.random.normal((16, 4), key=td.random.Key(1)), td.ones((16, 1))
+    given = 0
+
+    def batches(most):
+        nonlocal given
+        for given in range(1, most + 1):
+            yield x * given, y
+            if given == 3:
+                ctrl_c.set()
+
+    def train(layer, most):
+        td.nn.fit(layer, td.data.from_generator(lambda: batches(most)), optimizer=td.nn.SGD(1e-9), loss=td.nn.losses.mse, progress="none")
+        return layer.kernel.value().tolist()
+
+    def fresh():
+        return td.nn.Dense(1, kernel_initializer=td.nn.initializers.ones)
+
+    layer = fresh()
+    with pytest.raises(KeyboardInterrupt):
+        train(layer, 10 ** 9)
+    left, stopped = layer.kernel.value().tolist(), given
+    # Every batch was used whole or not at all, and the library is as it was.
+    assert stopped >= 3 and left in (train(fresh(), stopped - 1), train(fresh(), stopped))
+
+
 def test_a_handler_that_does_not_raise_lets_the_work_go_on():
     seen = []
     before = signal.signal(signal.SIGINT, lambda *_: seen.append(1))

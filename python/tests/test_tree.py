@@ -106,3 +106,11 @@ def test_nothing_is_held():
 def test_none_is_part_of_the_structure():
     assert td.tree.leaves(None) == [] and td.tree.leaves([None, 1]) == [1]
     assert td.tree.map(lambda x: x + 1, (None, 1)) == (None, 2)
+
+
+@pytest.mark.parametrize("make", [lambda: td.spec((2,)), lambda: td.random.Key(1), lambda: td.Dim(3), lambda: td.Static(1), lambda: td.tree.flatten([1])[1]])
+def test_objects_compare_with_objects_of_others(make):
+    assert make() == make()
+    for other in (None, "x", object()):
+        assert not make() == other
+        assert make() != other

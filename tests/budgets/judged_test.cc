@@ -18,8 +18,7 @@ namespace tidemark::testing {
 namespace {
 
 constexpr double kFloorsAtTheOptimum = 0.9, kWorstFloor = 1.15;
-// Two of 300 functions are above 1.3, at 1.32 and 1.47.
-constexpr double kMeanWork = 1.05, kWorstWork = 1.5;
+constexpr double kMeanWork = 1.05, kWorstWork = 1.3;
 
 // In picoseconds, as the compiler estimates them.
 int64_t estimated_work(const Graph& graph, const Node& node) {

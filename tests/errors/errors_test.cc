@@ -266,9 +266,15 @@ TEST(Errors, OfSubscripts) {
                "subscript: the mask bool[4] does not fit f32[5, 3] at axis 0\n"
                "  at @\n  their sizes must be equal");
   const Tensor rows = wholes({2}), columns = wholes({2});
-  expect_error([&] { x[{rows, columns}]; },
-               "subscript: it has more than one tensor\n"
-               "  at @\n  subscript twice, or use td::gather and td::take_along_axis");
+  expect_error([&] { x[{rows, columns + 3}]; },
+               "subscript: index 3 is out of range for axis 1 of f32[5, 3]\n"
+               "  at @\n  indices go from -3 to 2");
+  expect_error([&] { x[{rows, wholes({3})}]; },
+               "subscript: shapes [2] and [3] do not broadcast (2 and 3 at axis -1)\n"
+               "  at @\n  sizes must be equal, or one of them 1");
+  expect_error([&] { x[{rows, floats({2})}]; },
+               "subscript: indices must be integers, got f32[2]\n"
+               "  at @\n  use td::cast(indices, td::i64)");
   expect_error([&] { x[rows + 7]; },
                "gather: index 7 is out of range for axis 0 of f32[5, 3]\n"
                "  at @\n  indices go from -5 to 4");

@@ -257,7 +257,8 @@ std::string failure_within_budgets(const RandomProgram& program, uint64_t seed) 
   const std::vector<Tensor> arguments = arguments_of(program, seed);
   compile::set_emitter(Emitter::tile);
   const std::vector<Tensor> expected = evaluate(program.graph, arguments);
-  fit::Frontier frontier({{optimised(program, seed % 8 != 0)}}, program.interface);
+  fit::Frontier frontier({{std::make_shared<Graph>(optimised(program, seed % 8 != 0))}},
+                         program.interface);
   const int64_t peak = frontier.usual_peak(), floor = frontier.floor_bytes();
   std::mt19937_64 random(seed);
   const auto drawn = [&] {

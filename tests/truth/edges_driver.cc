@@ -186,9 +186,9 @@ Tensor attention_of(const Call& call, const Tensors& x) {
   return attention(x[0], x[1], x[2], options);
 }
 
-// How ":;1;T" subscripts: T stands for the tensor.
-Index index_of(const std::string& text, const Tensor* tensor) {
-  if (text == "T") return *tensor;
+// How ":;1;T" subscripts: each T stands for the next tensor.
+Index index_of(const std::string& text, const Tensor*& next) {
+  if (text == "T") return *next++;
   if (text == "new") return newaxis;
   if (text == "...") return ellipsis;
   if (text == ":") return Slice{};
@@ -200,8 +200,8 @@ Index index_of(const std::string& text, const Tensor* tensor) {
 Tensor subscripted(const Call& call, const Tensors& x) {
   Slices slices(std::initializer_list<Index>{});
   std::istringstream in(call.text("how"));
-  for (std::string item; std::getline(in, item, ';');)
-    slices.list.push_back(index_of(item, x.size() > 1 ? &x[1] : nullptr));
+  const Tensor* next = x.data() + 1;
+  for (std::string item; std::getline(in, item, ';');) slices.list.push_back(index_of(item, next));
   return x[0][slices];
 }
 

@@ -2,7 +2,7 @@
 """models.py --driver PATH [--folder FOLDER]: layers, losses, optimizers, schedules, metrics and draws, judged from outside.
 
 The driver (models_driver.cc) writes each case with what it was given and what it gave. PyTorch computes the same where it has the
-layer, JAX windows with the padding "same", Keras where ours follows its convention (batch_norm's momentum, metrics, schedules), and
+layer, optax the optimizers that PyTorch lacks, JAX windows with the padding "same", Keras where ours follows its convention (batch_norm's momentum, metrics, schedules), and
 draws are judged by tests of fit. A case that nobody judges is a failure, and so is a public layer, loss, metric, schedule or optimizer without a case.
 """
 import argparse
@@ -21,10 +21,12 @@ try:
     os.environ["KERAS_BACKEND"] = "torch"
     import jax
     import keras
+    import optax
 except ImportError as error:
     print(f"skipped: {error}")
     sys.exit(77)
 jax.config.update("jax_enable_x64", True)
+torch.set_default_dtype(torch.float64)  # NAdam keeps its product of momenta in the default.
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 CLOSE = dict(rtol=1e-9, atol=1e-11)
@@ -241,14 +243,39 @@ def of_shares(case, shares, p):
     return -((shares * (1 - s) + s / p.shape[-1]) * p.log()).sum(-1).mean()
 
 
+def weighted_mse(t, p):
+    return ((p - t[:, :3]).square().mean(1) * t[:, 3]).sum() / t[:, 3].sum()
+
+
+def of_classes(case, t, p):
+    if case.on("class_weights"):
+        return F.cross_entropy(p, t, weight=torch.tensor([0.5, 1.0, 4.0], dtype=p.dtype))
+    return of_shares(case, F.one_hot(t, p.shape[-1]).double(), p)
+
+
+def focal(case, t, p):
+    """By its definition; Keras computes gamma and alpha in f32."""
+    right = torch.where(t > 0.5, torch.sigmoid(p), torch.sigmoid(-p))
+    alpha = case.number("alpha") if "alpha" in case.options else None
+    balance = 1.0 if alpha is None else torch.where(t > 0.5, alpha, 1 - alpha)
+    return (balance * (1 - right) ** case.number("gamma") * F.binary_cross_entropy_with_logits(p, t, reduction="none")).mean()
+
+
 LOSSES = {
-    "mse": lambda case, t, p: F.mse_loss(p, t),
+    "mse": lambda case, t, p: weighted_mse(t, p) if case.on("weighted") else F.mse_loss(p, t),
     "mae": lambda case, t, p: F.l1_loss(p, t),
     "huber": lambda case, t, p: F.huber_loss(p, t, delta=case.number("delta")),
     "binary_crossentropy": lambda case, t, p: (
         F.binary_cross_entropy_with_logits if case.on("logits") else F.binary_cross_entropy)(p, smoothed_bits(case, t)),
     "categorical_crossentropy": lambda case, t, p: of_shares(case, t, p),
-    "sparse_categorical_crossentropy": lambda case, t, p: of_shares(case, F.one_hot(t, p.shape[-1]).double(), p),
+    "sparse_categorical_crossentropy": lambda case, t, p: of_classes(case, t, p),
+    "hinge": lambda case, t, p: (1 - t * p).clamp(min=0).mean(),
+    "cosine": lambda case, t, p: F.cosine_embedding_loss(p, t, torch.ones(len(t))),
+    "kl_divergence": lambda case, t, p: F.kl_div(F.log_softmax(p, -1) if case.on("logits") else p.log(), t, reduction="batchmean"),
+    "poisson": lambda case, t, p: F.poisson_nll_loss(p, t, log_input=case.on("logs"), eps=0),
+    "focal": lambda case, t, p: focal(case, t, p),
+    "triplet": lambda case, t, p: F.triplet_margin_loss(p, t[0], t[1], margin=case.number("margin"), eps=0),
+    "ctc": lambda case, t, p: F.ctc_loss(F.log_softmax(p, -1).transpose(0, 1), t[:, :4], t[:, 5], t[:, 4], reduction="none").mean(),
 }
 
 
@@ -273,6 +300,47 @@ def metric(case):
         np.testing.assert_allclose(case[prefix + "y"], float(made.result()), rtol=1e-6)
 
 
+def weighted(made, case):
+    for part in np.split(np.arange(60), 3):
+        made.update_state(case["y_true"][part], case["y_pred"][part], sample_weight=case["weights"][part])
+    return float(made.result())
+
+
+@judge("precision", "recall", "f1", "auc")
+def binary_metric(case):
+    def made(kind):
+        return weighted(getattr(keras.metrics, kind)(thresholds=0.5, dtype="float64"), case)
+    if case.kind == "auc":
+        wanted = weighted(keras.metrics.AUC(from_logits=True), case)
+    elif case.kind == "f1":
+        wanted = 2 / (1 / made("Precision") + 1 / made("Recall"))
+    else:
+        wanted = made(case.kind.capitalize())
+    np.testing.assert_allclose(case["y"], wanted, rtol=1e-6)
+
+
+@judge("perplexity")
+def perplexity(case):
+    each = F.cross_entropy(torch.tensor(case["y_pred"]), torch.tensor(case["y_true"]), reduction="none").numpy()
+    np.testing.assert_allclose(case["y"], np.exp(np.average(each, weights=case["weights"])), rtol=1e-6)
+
+
+@judge("confusion_matrix")
+def confusion_matrix(case):
+    wanted = np.zeros((5, 5))
+    np.add.at(wanted, (case["y_true"], case["y_pred"].argmax(1)), 1)
+    np.testing.assert_array_equal(case["y"], wanted)
+    for name in ("precision", "recall"):
+        made = [keras.metrics.Precision(class_id=i, top_k=1, dtype="float64") if name == "precision" else
+                keras.metrics.Recall(class_id=i, top_k=1, dtype="float64") for i in range(5)]
+        for each in made:
+            each.update_state(np.eye(5)[case["y_true"]], case["y_pred"])
+        np.testing.assert_allclose(case[name], [float(each.result()) for each in made], rtol=1e-6)
+    f1 = keras.metrics.F1Score(dtype="float64")
+    f1.update_state(np.eye(5)[case["y_true"]], case["y_pred"])
+    np.testing.assert_allclose(case["f1"], f1.result().numpy(), rtol=1e-6)
+
+
 @judge("mean")
 def mean(case):
     given = keras.metrics.Mean(dtype="float64")
@@ -287,14 +355,36 @@ def clipped(gradient, most):
     return gradient * min(1.0, most / float(gradient.norm()))
 
 
-@judge("sgd", "adam", "adamw")
+@judge("lion", "lamb")
+def optimizer_of_optax(case):
+    make = getattr(optax, case.kind)
+    down = make(case.number("lr"), weight_decay=case.number("weight_decay"))
+    values = dict(p=case["first"], q=case["second"])
+    state, seen = down.init(values), []
+    for a, b in zip(case["at"], case["by"]):
+        def loss(v):
+            return ((v["p"] - a) ** 2).sum() + (abs(v["q"] * b) ** 3).sum()
+        changes, state = down.update(jax.grad(loss)(values), state, values)
+        values = optax.apply_updates(values, changes)
+        seen.append(values)
+    for name in ("p", "q"):
+        close(case, name, np.stack([each[name] for each in seen]))
+
+
+@judge("sgd", "adam", "adamw", "rmsprop", "adagrad", "adadelta", "adamax", "nadam")
 def optimizer(case):
     p, q = (torch.tensor(case[name], requires_grad=True) for name in ("first", "second"))
     rate, decay = case.number("lr"), case.number("weight_decay")
     betas = dict(betas=(case.number("beta1", 0.9), case.number("beta2", 0.999)), eps=case.number("epsilon", 1e-8))
     down = {"sgd": lambda: torch.optim.SGD([p, q], rate, case.number("momentum"), weight_decay=decay, nesterov=case.on("nesterov")),
             "adam": lambda: torch.optim.Adam([p, q], rate, **betas),
-            "adamw": lambda: torch.optim.AdamW([p, q], rate, weight_decay=decay, **betas)}[case.kind]()
+            "adamw": lambda: torch.optim.AdamW([p, q], rate, weight_decay=decay, **betas),
+            "rmsprop": lambda: torch.optim.RMSprop([p, q], rate, case.number("alpha", 0.99), momentum=case.number("momentum"),
+                                                   centered=case.on("centered"), weight_decay=decay),
+            "adagrad": lambda: torch.optim.Adagrad([p, q], rate, initial_accumulator_value=case.number("initial"), weight_decay=decay),
+            "adadelta": lambda: torch.optim.Adadelta([p, q], rate, case.number("rho"), weight_decay=decay),
+            "adamax": lambda: torch.optim.Adamax([p, q], rate, weight_decay=decay),
+            "nadam": lambda: torch.optim.NAdam([p, q], rate, weight_decay=decay)}[case.kind]()
     together = int(case.number("accumulate", 1))
     ps, qs = [], []
     for i, (a, b) in enumerate(zip(torch.tensor(case["at"]), torch.tensor(case["by"]))):
@@ -423,8 +513,10 @@ def public_names():
     found = {own.get(kind) or re.sub(r"(?<!^)(?=[A-Z])", "_", kind).lower() for kind in layers} - {"sequential", "lambda"}
     for header in ("losses", "metrics"):
         found |= set(re.findall(r"inline constexpr \w+ (\w+) =", text(header)))
+    found |= {re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower()
+              for name in re.findall(r"^class (\w+)", text("running_metrics"), re.M)} - {"binary_counts"}
     found |= set(re.findall(r"^Schedule (\w+)\(", text("schedule"), re.M))
-    found |= {name.lower() for name in re.findall(r"^class (\w+) : public Optimizer", text("optimizer"), re.M)}
+    found |= {name.lower() for name in re.findall(r"^class (\w+) : public Optimizer", text("optimizers"), re.M)}
     found |= set(re.findall(r"^Tensor (\w+)\(const Shape", text("initializers", "nn"), re.M)) - {"zeros", "ones"}
     return found
 

@@ -190,6 +190,82 @@ void losses() {
   }
 }
 
+void other_losses() {
+  const Tensor wanted = normal({4, 3}), given = normal({4, 3}), rows = td::softmax(normal({4, 3})),
+               bits = td::cast(classes({4, 3}, 2), td::f64), logits = normal({4, 3}) * 3;
+  const Tensor by_row = 0.5 + td::square(normal({4}));
+  loss("hinge", 2.0 * bits - 1.0, given, nn::losses::hinge);
+  loss("cosine", wanted, given, nn::losses::cosine);
+  loss("kl_divergence,logits=1", rows, logits, nn::losses::kl_divergence);
+  loss("kl_divergence,logits=0", rows, td::softmax(logits), [](const Tensor& t, const Tensor& p) {
+    return nn::losses::kl_divergence(t, p, {.from_logits = false});
+  });
+  loss("poisson,logs=1", td::square(wanted), given, nn::losses::poisson);
+  loss("poisson,logs=0", td::square(wanted), td::exp(given), [](const Tensor& t, const Tensor& p) {
+    return nn::losses::poisson(t, p, {.from_logs = false});
+  });
+  loss("focal,gamma=2", bits, logits, nn::losses::focal);
+  loss("focal,gamma=1.5,alpha=0.25", bits, logits, [](const Tensor& t, const Tensor& p) {
+    return nn::losses::focal(t, p, {.gamma = 1.5, .alpha = 0.25});
+  });
+  loss("triplet,margin=0.5", td::stack({wanted, given}), normal({4, 3}),
+       [](const Tensor& t, const Tensor& p) {
+         return nn::losses::triplet(p, t[0], t[1], {.margin = 0.5});
+       });
+  loss("mse,weighted=1", td::concat({wanted, td::expand_dims(by_row, 1)}, 1), given,
+       [](const Tensor& t, const Tensor& p) {
+         return nn::losses::mse(t[{td::all, td::Slice{.end = 3}}], p, {.weights = t[{td::all, 3}]});
+       });
+  loss("sparse_categorical_crossentropy,logits=1,class_weights=1", classes({6}, 3), normal({6, 3}),
+       [](const Tensor& t, const Tensor& p) {
+         return nn::losses::sparse_categorical_crossentropy(
+             t, p, {.class_weights = td::constant({0.5, 1.0, 4.0}, td::f64)});
+       });
+  // Labels in the first columns, then the numbers of labels and of steps.
+  const Tensor labels = td::constant({{1, 2, 2, 3}, {4, 1, 0, 0}, {2, 0, 0, 0}, {0, 0, 0, 0}});
+  const Tensor lengths = td::constant({{4, 8}, {2, 8}, {1, 5}, {0, 3}});
+  loss("ctc", td::cast(td::concat({labels, lengths}, 1), td::i64), normal({4, 8, 5}),
+       [](const Tensor& t, const Tensor& p) {
+         return nn::losses::ctc(
+             t[{td::all, td::Slice{.end = 4}}], p,
+             {.label_lengths = t[{td::all, 4}], .logit_lengths = t[{td::all, 5}]});
+       });
+}
+
+// Metrics that run over batches: of three, one with weights.
+void running_metrics() {
+  const Tensor bits = td::cast(classes({60}, 2), td::f64), given = normal({60}) + bits,
+               weights = td::square(normal({60})), numbers = classes({60}, 5),
+               scores = normal({60, 5});
+  const auto run = [&](const std::string& name, const auto& metric, const Tensor& y_true,
+                       const Tensor& y_pred) {
+    const auto update = td::function(
+        [&](const Tensor& t, const Tensor& p, const Tensor& w) { metric.update(t, p, w); });
+    for (int64_t i = 0; i < 60; i += 20) {
+      const td::Slices part(td::Slice{.begin = i, .end = i + 20});
+      update(y_true[part], y_pred[part], weights[part]);
+    }
+    write(name,
+          {{"y_true", y_true}, {"y_pred", y_pred}, {"weights", weights}, {"y", metric.result()}});
+  };
+  run("precision", nn::metrics::Precision({.threshold = 0.5}), bits, given);
+  run("recall", nn::metrics::Recall({.threshold = 0.5}), bits, given);
+  run("f1", nn::metrics::F1({.threshold = 0.5}), bits, given);
+  run("auc", nn::metrics::AUC(), bits, given);
+  run("perplexity", nn::metrics::Perplexity(), numbers, scores);
+  const nn::metrics::ConfusionMatrix matrix(5);
+  for (int64_t i = 0; i < 60; i += 20) {
+    const td::Slices part(td::Slice{.begin = i, .end = i + 20});
+    matrix.update(numbers[part], scores[part]);
+  }
+  write("confusion_matrix", {{"y_true", numbers},
+                             {"y_pred", scores},
+                             {"y", matrix.result()},
+                             {"precision", matrix.precision()},
+                             {"recall", matrix.recall()},
+                             {"f1", matrix.f1()}});
+}
+
 void metrics() {
   const Tensor numbers = classes({50}, 6), given = normal({50, 6}),
                bits = td::cast(classes({50, 6}, 2), td::f64);
@@ -264,6 +340,24 @@ void optimizers() {
   });
   optimizer<nn::AdamW>("adamw,lr=0.125,weight_decay=0.25",
                        [] { return nn::AdamW({.learning_rate = 0.125, .weight_decay = 0.25}); });
+  optimizer<nn::RMSprop>("rmsprop,lr=0.125,alpha=0.75,momentum=0.5,weight_decay=0.1", [] {
+    return nn::RMSprop(
+        {.learning_rate = 0.125, .alpha = 0.75, .momentum = 0.5, .weight_decay = 0.1});
+  });
+  optimizer<nn::RMSprop>("rmsprop,lr=0.125,centered=1",
+                         [] { return nn::RMSprop({.learning_rate = 0.125, .centered = true}); });
+  optimizer<nn::Adagrad>("adagrad,lr=0.5,initial=0.25,weight_decay=0.1", [] {
+    return nn::Adagrad({.learning_rate = 0.5, .initial = 0.25, .weight_decay = 0.1});
+  });
+  optimizer<nn::Adadelta>("adadelta,lr=1,rho=0.75", [] { return nn::Adadelta({.rho = 0.75}); });
+  optimizer<nn::Adamax>("adamax,lr=0.125,weight_decay=0.1",
+                        [] { return nn::Adamax({.learning_rate = 0.125, .weight_decay = 0.1}); });
+  optimizer<nn::NAdam>("nadam,lr=0.125,weight_decay=0.1",
+                       [] { return nn::NAdam({.learning_rate = 0.125, .weight_decay = 0.1}); });
+  optimizer<nn::Lion>("lion,lr=0.125,weight_decay=0.25",
+                      [] { return nn::Lion({.learning_rate = 0.125, .weight_decay = 0.25}); });
+  optimizer<nn::LAMB>("lamb,lr=0.125,weight_decay=0.25",
+                      [] { return nn::LAMB({.learning_rate = 0.125, .weight_decay = 0.25}); });
 }
 
 void schedules() {
@@ -347,7 +441,9 @@ int main(int count, char** words) {
   try {
     layers();
     losses();
+    other_losses();
     metrics();
+    running_metrics();
     optimizers();
     schedules();
     draws();

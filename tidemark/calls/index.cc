@@ -3,6 +3,7 @@
 
 #include "tidemark/base/index_error.h"
 #include "tidemark/calls/ops.h"
+#include "tidemark/calls/pick.h"
 #include "tidemark/compile/cpu/eager.h"
 #include "tidemark/ops/structure.h"
 #include "tidemark/ops/typing.h"
@@ -155,11 +156,11 @@ Run open_slice(const Slice& slice, Dim size, Source at) {
   return {begin, count, slice.step};
 }
 
-// Everything but tensor indices, as one view. `kept` are the tensor indices, each with the axis of
+// Everything but tensor indices, as one view. `picks` are the tensor indices, each with the axis of
 // the view it applies to.
 struct ViewPart {
   Tensor view;
-  std::vector<std::pair<int64_t, const Tensor*>> kept;
+  std::vector<detail::Pick> picks;
 };
 
 // The range that a subscript selects of every axis of x, and the resulting shape.
@@ -167,7 +168,7 @@ struct Selection {
   DimList begin, size;  // One for each axis of x.
   AxisList step;
   Shape shape;
-  std::vector<std::pair<int64_t, const Tensor*>> kept;
+  std::vector<detail::Pick> picks;
 };
 
 Selection picked_of(const TensorType& type, const Slices& slices) {
@@ -179,7 +180,7 @@ Selection picked_of(const TensorType& type, const Slices& slices) {
       continue;
     }
     if (index.kind == Index::Kind::tensor)
-      picked.kept.emplace_back(picked.shape.rank(), index.tensor);
+      picked.picks.push_back({picked.shape.rank(), index.tensor});
     const int64_t taken = axes_taken(index, slices.at);
     for (int64_t i = 0; i < taken; ++i, ++axis) {
       Run run{0, type.shape[axis], 1};
@@ -208,8 +209,8 @@ ViewPart view_of(const Tensor& x, const Slices& slices) {
   const TensorType type = type_of(x, slices.at);
   Selection picked = picked_of(type, slices);
   ViewPart result;
-  result.kept = std::move(picked.kept);
-  if (!result.kept.empty() && picks_all(picked, type.shape)) {
+  result.picks = std::move(picked.picks);
+  if (!result.picks.empty() && picks_all(picked, type.shape)) {
     result.view = x;  // The Variable itself, so that its gradient is row-sparse.
     return result;
   }
@@ -244,53 +245,6 @@ ViewPart view_of(const Tensor& x, const Slices& slices) {
   return result;
 }
 
-// The row-major positions of the true elements of a mask.
-Tensor true_positions(const Tensor& mask, Source at) {
-  if (detail::is_observed({&mask})) {
-    throw UserError(cat("subscript: the mask ", type_of(mask, at),
-                        " selects a number of elements that is known only when the function runs"),
-                    at, "use td::where, which keeps the shape");
-  }
-  const Tensor flat = detail::dense(mask, at);
-  const int64_t size = flat.size();
-  const auto* hits = reinterpret_cast<const uint8_t*>(detail::array_of(flat, at).data);
-  int64_t count = 0;
-  for (int64_t i = 0; i < size; ++i) count += hits[i] != 0 ? 1 : 0;
-  Tensor positions = detail::make_tensor(DType::i64, {count}, at);
-  auto* next = reinterpret_cast<int64_t*>(detail::array_of(positions, at).data);
-  for (int64_t i = 0; i < size; ++i) {
-    if (hits[i] != 0) *next++ = i;
-  }
-  return positions;
-}
-
-Tensor masked(const Tensor& x, int64_t axis, const Tensor& mask, Source at) {
-  const TensorType type = type_of(x, at);
-  Shape merged;
-  int64_t covered = 1;
-  for (int64_t i = 0; i < axis; ++i) merged.push_back(type.shape[i]);
-  for (int64_t i = 0; i < mask.rank(); ++i) {
-    if (mask.shape()[i] != type.shape[axis + i]) {
-      throw UserError(
-          cat("subscript: the mask ", type_of(mask, at), " does not fit ", type, " at axis ", axis),
-          at, "their sizes must be equal");
-    }
-    covered *= mask.shape()[i];
-  }
-  merged.push_back(covered);
-  for (int64_t i = axis + mask.rank(); i < type.shape.rank(); ++i) merged.push_back(type.shape[i]);
-  return gather(reshape(x, merged, at), true_positions(mask, at), axis, at);
-}
-
-// Moves `count` axes from `axis` on to the front.
-Tensor moved_first(const Tensor& x, int64_t axis, int64_t count, Source at) {
-  AxisList order;
-  for (int64_t i = 0; i < count; ++i) order.push_back(axis + i);
-  for (int64_t i = 0; i < x.rank(); ++i)
-    if (i < axis || i >= axis + count) order.push_back(i);
-  return detail::bind_op(def_of(&ops::transpose), {&x, 1}, Attrs().add(order), at);
-}
-
 [[noreturn]] void refuse_tensor_place(Source at) {
   throw UserError("update: the subscript must be a view, so it cannot contain a tensor", at,
                   "use td::scatter_add or td::where");
@@ -300,7 +254,7 @@ Tensor updated_by_op(const Tensor& x, const Slices& place, const Operand& value)
   const Source at = place.at;
   const TensorType type = type_of(x, at);
   const Selection picked = picked_of(type, place);
-  if (!picked.kept.empty()) refuse_tensor_place(at);
+  if (!picked.picks.empty()) refuse_tensor_place(at);
   const Tensor spread = broadcast_to(detail::tensor_of(value, at, type.dtype), picked.shape, at);
   const Tensor part = reshape(spread, Shape(picked.size), at);
   const Tensor operands[] = {x, part};
@@ -312,19 +266,8 @@ Tensor updated_by_op(const Tensor& x, const Slices& place, const Operand& value)
 
 Tensor Tensor::operator[](const Slices& slices) const {
   const ViewPart viewed = view_of(*this, slices);
-  Tensor result = viewed.view;
-  if (viewed.kept.size() > 1) {
-    throw UserError("subscript: it has more than one tensor", slices.at,
-                    "subscript twice, or use td::gather and td::take_along_axis");
-  }
-  for (const auto& [axis, index] : viewed.kept) {
-    const bool is_mask = index->dtype() == DType::boolean;
-    result =
-        is_mask ? masked(result, axis, *index, slices.at) : gather(result, *index, axis, slices.at);
-    if (picks_come_first(slices))
-      result = moved_first(result, axis, is_mask ? 1 : index->rank(), slices.at);
-  }
-  return result;
+  if (viewed.picks.empty()) return viewed.view;
+  return detail::pick(viewed.view, viewed.picks, picks_come_first(slices), slices.at);
 }
 
 // The operand is emptied last, so that an update that fails leaves it unchanged.
@@ -338,7 +281,7 @@ Tensor update(const Operand& x, const Slices& place, const Operand& value) {
   Tensor copy = in_place ? Tensor() : identity(x, at);
   const Tensor& target = in_place ? *x.tensor() : copy;
   const ViewPart viewed = view_of(target, place);
-  if (!viewed.kept.empty()) refuse_tensor_place(at);
+  if (!viewed.picks.empty()) refuse_tensor_place(at);
   const Tensor values = detail::tensor_of(value, at, target.dtype());
   const Tensor spread = broadcast_to(values, viewed.view.shape(), at);
   compile::run_copy(detail::array_of(spread, at), detail::array_of(viewed.view, at));

@@ -1,5 +1,5 @@
 // A* over the sets of values that are held. A step may run if its operands are held; values are
-// dropped only where a step would not fit otherwise, since holding more never costs work.
+// dropped only where it would not fit otherwise, since holding more never costs work.
 #include "tidemark/fit/exact.h"
 
 #include <algorithm>
@@ -12,7 +12,7 @@ namespace {
 
 using Set = uint64_t;  // Of values.
 constexpr size_t kMostValues = 64, kMostSteps = 48;
-constexpr size_t kMostStates = 20'000;
+constexpr size_t kMostMoves = 200'000;  // Looked at; a few hundredths of a second.
 
 Set bit(int32_t value) { return Set{1} << value; }
 
@@ -26,11 +26,15 @@ class Search {
       for (const int32_t read : step.reads) move.reads |= bit(read);
       for (int32_t r = 0; r < step.values; ++r) move.makes |= bit(step.first_value + r);
     }
+    for (size_t v = 0; v < model.values.size(); ++v)
+      if (!model.values[v].is_given) largest_first_.push_back(bit(static_cast<int32_t>(v)));
+    std::stable_sort(largest_first_.begin(), largest_first_.end(),
+                     [&](Set a, Set b) { return bytes_of(a) > bytes_of(b); });
   }
 
   std::optional<std::vector<int32_t>> run() {
     reach({0, 0, -1}, 0);
-    while (!queue_.empty() && states_.size() < kMostStates) {
+    while (!queue_.empty() && looked_at_ < kMostMoves) {
       const auto [bound, set] = queue_.top();
       queue_.pop();
       State& state = states_[set];
@@ -49,7 +53,7 @@ class Search {
   struct State {
     double seconds = 0;
     Set from = 0;
-    int32_t step = -1;  // That led here; -1: a value was dropped.
+    int32_t step = -1;  // That led here.
     bool is_done = false;
   };
   using Bound = std::pair<double, Set>;
@@ -63,15 +67,32 @@ class Search {
     return bytes;
   }
 
-  // Results that are not there yet have to be made at least once.
+  // Steps that make results which are not there yet have to run at least once, and so have those
+  // that make what such steps read and is not there.
   double least_to_come(Set set) const {
     double seconds = 0;
-    for (size_t s = 0; s < moves_.size(); ++s)
-      if ((moves_[s].makes & goal_ & ~set) != 0) seconds += model_.steps[s].cost.seconds;
+    Set missing = goal_ & ~set;
+    for (size_t s = moves_.size(); s-- > 0;) {
+      if ((moves_[s].makes & missing) == 0) continue;
+      seconds += model_.steps[s].cost.seconds;
+      missing |= moves_[s].reads & ~set;
+    }
     return seconds;
   }
 
-  void reach(const State& state, Set set) {
+  // The values that steps on the way to the missing results can read, and all results.
+  Set wanted(Set set) {
+    const auto [known, is_new] = wanted_.try_emplace(set & goal_, goal_);
+    if (!is_new) return known->second;
+    Set values = goal_ & ~set;
+    for (size_t s = moves_.size(); s-- > 0;)
+      if ((moves_[s].makes & values) != 0) values |= moves_[s].reads;
+    return known->second |= values;
+  }
+
+  // What nobody reads any more is dropped.
+  void reach(const State& state, Set with_unwanted) {
+    const Set set = with_unwanted & wanted(with_unwanted);
     const auto [known, is_new] = states_.try_emplace(set, state);
     if (!is_new) {
       if (known->second.is_done || known->second.seconds <= state.seconds) return;
@@ -81,35 +102,46 @@ class Search {
   }
 
   void expand(Set set, double seconds) {
-    bool is_tight = false;
-    const int64_t held = bytes_of(set);
-    for (size_t s = 0; s < moves_.size(); ++s) {
-      const Move& move = moves_[s];
-      if ((move.reads & ~set) != 0 || (move.makes & ~set) == 0) continue;
-      is_tight = !run_step(set, held, s, seconds) || is_tight;
-    }
-    if (!is_tight) return;
-    for (Set rest = set & ~goal_; rest != 0; rest &= rest - 1)
-      reach({seconds, set, -1}, set & ~(rest & (~rest + 1)));
+    for (size_t s = 0; s < moves_.size(); ++s)
+      if ((moves_[s].reads & ~set) == 0 && (moves_[s].makes & ~set) != 0) run_step(set, s, seconds);
   }
 
-  // With each operand that a result can overwrite, and without. Returns false if it does not fit.
-  bool run_step(Set set, int64_t held, size_t s, double seconds) {
+  // Without an operand that a result overwrites, and with each.
+  void run_step(Set set, size_t s, double seconds) {
     const ModelStep& step = model_.steps[s];
     const int64_t made = bytes_of(moves_[s].makes & ~set);
-    const int64_t beside = step.inside.bytes + model_.offset[s];
+    const int64_t needed = bytes_of(set) + made + step.inside.bytes + model_.offset[s];
     const State next{seconds + step.cost.seconds, set, static_cast<int32_t>(s)};
-    const bool fits = held + made + beside <= limit_;
-    if (fits) reach(next, set | moves_[s].makes);
+    const auto run = [&](Set gone) {
+      const int64_t excess = needed - std::min(made, bytes_of(gone)) - limit_;
+      find_droppable(set & ~gone & ~moves_[s].reads);
+      drop(next, set & ~gone, 0, excess);
+    };
+    run(0);
     Set all = 0;
     for (const int32_t read : step.overwrites)
       if (!model_.values[static_cast<size_t>(read)].is_given) all |= bit(read);
-    for (const Set gone : overwritten(step, all)) {
-      const int64_t reused = std::min(made, bytes_of(gone));
-      if (held + made - reused + beside <= limit_) reach(next, (set & ~gone) | moves_[s].makes);
-    }
-    return fits;
+    for (const Set gone : overwritten(step, all)) run(gone);
   }
+
+  void find_droppable(Set set) {
+    droppable_.clear();
+    for (const Set value : largest_first_)
+      if ((set & value) != 0) droppable_.push_back({value, bytes_of(value)});
+    int64_t rest = 0;
+    for (size_t i = droppable_.size(); i-- > 0;)
+      droppable_[i].with_rest = rest += droppable_[i].bytes;
+  }
+
+  // Runs the step after each set of drops that makes it fit. The largest come first, so that none
+  // of a set is to spare: without the last one it does not fit.
+  void drop(const State& next, Set set, size_t first, int64_t excess) {
+    ++looked_at_;
+    if (excess <= 0) return reach(next, set | moves_[static_cast<size_t>(next.step)].makes);
+    for (size_t i = first; i < droppable_.size() && droppable_[i].with_rest >= excess; ++i)
+      drop(next, set & ~droppable_[i].value, i + 1, excess - droppable_[i].bytes);
+  }
+
   std::vector<Set> overwritten(const ModelStep& step, Set all) const {
     std::vector<Set> sets;
     for (const int32_t read : step.overwrites)
@@ -122,7 +154,7 @@ class Search {
     std::vector<int32_t> steps;
     while (set != 0) {
       const State& state = states_.at(set);
-      if (state.step >= 0) steps.push_back(state.step);
+      steps.push_back(state.step);
       set = state.from;
     }
     std::reverse(steps.begin(), steps.end());
@@ -133,7 +165,15 @@ class Search {
   const int64_t limit_;
   Set goal_ = 0;
   std::vector<Move> moves_;
+  std::vector<Set> largest_first_;  // The values that can be dropped.
+  struct Droppable {
+    Set value = 0;
+    int64_t bytes = 0, with_rest = 0;  // With those that follow.
+  };
+  std::vector<Droppable> droppable_;  // For the step that is looked at.
+  size_t looked_at_ = 0;              // Sets of drops.
   std::unordered_map<Set, State> states_;
+  std::unordered_map<Set, Set> wanted_;  // By the results that are there.
   std::priority_queue<Bound, std::vector<Bound>, std::greater<>> queue_;
 };
 

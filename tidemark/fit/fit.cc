@@ -2,337 +2,139 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
-#include <map>
-
-#include "tidemark/compile/pipeline.h"
-#include "tidemark/fit/bodies.h"
-#include "tidemark/fit/separate.h"
-#include "tidemark/layout/builder.h"
-#include "tidemark/ops/op_def.h"
+#include <utility>
 
 namespace tidemark::fit {
 namespace {
 
-constexpr double kRatio = 0.985;      // Of a target to the one before it.
-constexpr double kFineRatio = 0.996;  // Of limits between two targets.
-// Points of a trade-off: so many targets lie between two.
-constexpr int kTargetsOfAPoint = 4;
-constexpr int kHalvings = 4;
-constexpr int64_t kNone = std::numeric_limits<int64_t>::max();
-constexpr size_t kFewSteps = 1000;  // Of programs whose orders are all compared.
-
-// Steps that free bytes run as soon as they can.
-Graph order_again(Graph graph, const compile::Interface& interface,
-                  passes::OrderOptions::Only only = passes::OrderOptions::Only::best) {
-  passes::order(graph, interface.updates(),
-                {.scratch = workspace_of(graph, interface), .frees_early = true, .only = only});
-  return compact(std::move(graph));
-}
-
-compile::Layout laid_out(const Graph& graph, const compile::Interface& interface,
-                         int64_t enough_bytes) {
-  compile::Placements placements;
-  placements.enough_bytes = enough_bytes;
-  return compile::layout(graph, interface, placements);
-}
-
-std::string name_of(const Graph& graph, const Node& node) {
-  if (node.op->flow != Flow::group) return std::string(node.op->name);
-  return compile::group_name(graph, node);
-}
-
-// Nodes of one line and layer that run again are one decision.
-std::vector<Decision> decisions_of(const Graph& graph, const std::vector<Repeat>& repeats) {
-  std::map<std::tuple<std::string, unsigned, uint32_t, std::string>, Decision> found;
-  for (const Repeat& repeat : repeats) {
-    const Node& node = graph.nodes[static_cast<size_t>(repeat.node)];
-    const std::string name = name_of(graph, node);
-    Decision& each = found[{node.source.file, node.source.line, node.source.layer, name}];
-    each.times = each.op.empty() ? 1 : each.times + 1;
-    each.what = "computes " + name + " again";
-    each.op = name;
-    each.source = node.source;
-    each.bytes += repeat.bytes;
-    each.cost += repeat.cost;
-  }
-  std::vector<Decision> list;
-  for (auto& [key, each] : found) list.push_back(std::move(each));
-  std::stable_sort(list.begin(), list.end(),
-                   [](const Decision& a, const Decision& b) { return a.bytes > b.bytes; });
-  return list;
-}
+constexpr double kRatio = 0.985;      // Of a limit to the one before it.
+constexpr double kFineRatio = 0.999;  // Of a program to the one before it, at most.
+constexpr int kLimitsOfAPoint = 4;    // Of a trade-off.
+constexpr int kHalvings = 4;          // To find the floor.
 
 }  // namespace
 
 Frontier::Frontier(std::vector<Alternative> alternatives, const compile::Interface& interface)
-    : interface_(interface) {
-  const Graph usual = alternatives[0].graph;
-  add(usual, {});
-  for (Alternative& each : alternatives) add_variants(std::move(each));
-  if (compile::backend_of(interface.home).machine().threads > 1) add_with_less_scratch(usual);
-  searched_[0] = as_it_is(*variants_[0]);
+    : search_(variants_of(std::move(alternatives), interface)) {
+  within_limit_[0] = search_.usual();
 }
 
-void Frontier::add_variants(Alternative alternative) {
-  Graph graph = std::move(alternative.graph);
-  const std::string& change = alternative.change;
-  if (is_small()) {
-    using Only = passes::OrderOptions::Only;
-    for (const Only only : {Only::greedy, Only::depth_first, Only::depth_first_from_last})
-      add(order_again(graph, interface_, only), change);
-  }
-  if (has_large_sums(graph)) add(order_again(with_sums_apart(graph), interface_), change);
-  if (compile::backend_of(interface_.home).machine().threads > 1) {
-    Graph in_turn = graph;
-    if (run_bodies_in_turn(in_turn))
-      add(order_again(std::move(in_turn), interface_), "maps run one body at a time");
-  }
-  add(order_again(std::move(graph), interface_), change);
-}
+// ---- limits -------------------------------------------------------------------------------------
 
-void Frontier::add(Graph graph, const std::string& change, std::optional<int64_t> most_scratch) {
-  variants_.push_back(
-      std::make_unique<Variant>(std::move(graph), change, interface_, most_scratch));
-}
-
-namespace {
-
-// The most scratch that any step needs.
-int64_t most_scratch_of(const Graph& graph, const compile::Interface& interface,
-                        std::optional<int64_t> limit) {
-  compile::Interface with = interface;
-  with.most_scratch = limit;
-  const compile::Layout layout = compile::layout(graph, with);
-  int64_t most = 0;
-  for (const run::Buffer& buffer : layout.program->buffers)
-    if (buffer.byte_class == ByteClass::workspace) most = std::max(most, buffer.bytes);
-  return most;
-}
-
-}  // namespace
-
-// Once with the threads that no step needs more scratch for than the largest of one thread's, once
-// with one thread for each step that has scratch. In large programs of which scratch is a small
-// part that would take more time than it is worth.
-void Frontier::add_with_less_scratch(Graph graph) {
-  constexpr int64_t kSmallPart = 100;
-  const int64_t all = most_scratch_of(graph, interface_, {}),
-                one = most_scratch_of(graph, interface_, 0);
-  if (all == one || (!is_small() && (all - one) * kSmallPart <= least_bytes())) return;
-  run_bodies_in_turn(graph);
-  const Graph ordered = order_again(std::move(graph), interface_);
-  for (const int64_t most : {one, int64_t{0}}) add(ordered, {}, most);
-}
-
-Cost Frontier::usual_cost() const { return variants_[0]->cost(); }
-int64_t Frontier::usual_peak() const { return variants_[0]->peak_bytes(); }
-
-// ---- one limit ----------------------------------------------------------------------------------
-
-Frontier::RungRef Frontier::as_it_is(const Variant& variant) const {
-  return std::make_shared<Rung>(
-      Rung{&variant, {}, variant.peak_bytes(), variant.peak_bytes(), variant.cost()});
-}
-
-// A program of the variant that needs at most `limit` bytes and less work than `most_seconds`. The
-// layout may need a little more than the model says, since buffers leave gaps: then the model gets
-// a lower target.
-Frontier::Attempt Frontier::attempt(const Variant& variant, Effort effort, int64_t limit,
-                                    double most_seconds) const {
-  constexpr int kTries = 4;
-  int64_t target = limit;
-  for (int i = 0; i < kTries; ++i) {
-    std::optional<Variant::Found> found = variant.find(target, effort);
-    if (!found || found->peak_bytes > limit) return {nullptr, found ? found->peak_bytes : kNone};
-    Variant::Program program = variant.make(found->schedule);
-    Cost cost = variant.cost();
-    for (const Repeat& repeat : program.repeats) cost += repeat.cost;
-    if (cost.seconds >= most_seconds) break;
-    const compile::Layout layout =
-        laid_out(compact(std::move(program.graph)), variant.interface(), limit);
-    const int64_t peak = layout.program->peak_bytes();
-    if (peak <= limit)
-      return {std::make_shared<Rung>(Rung{&variant, std::move(found->schedule), limit, peak,
-                                          with_work_of(cost, *layout.program)}),
-              peak};
-    target -= peak - limit;
-  }
-  return {nullptr, limit};
-}
-
-// The cheapest program found that needs at most `limit` bytes. Of a large program, the first order
-// that fits is taken.
-Frontier::RungRef Frontier::cheapest_within(int64_t limit) const {
-  RungRef best;
-  const Variant* closest = nullptr;
-  int64_t least_bytes = kNone;
-  const auto least = [&] { return best ? best->cost.seconds : INFINITY; };
-  const auto try_with = [&](const Variant& variant, Effort effort) {
-    if (!variant.allows(effort) || variant.cost().seconds >= least()) return;
-    const Attempt made = attempt(variant, effort, limit, least());
-    if (made.rung) best = made.rung;
-    if (made.least_bytes >= least_bytes) return;
-    least_bytes = made.least_bytes;
-    closest = &variant;
-  };
-  for (const std::unique_ptr<Variant>& variant : variants_) {
-    const bool is_settled =
-        best && variant->steps() > kFewSteps && best->variant->change() == variant->change();
-    if (variant->peak_bytes() <= limit) {
-      if (variant->cost().seconds < least()) best = as_it_is(*variant);
-    } else if (variant->least_bytes() <= limit && !is_settled) {
-      try_with(*variant, Effort::all);
-      try_with(*variant, Effort::greedy);
-    }
-  }
-  if (best && best->schedule) closest = best->variant;
-  if (closest && !(best && !best->schedule)) try_with(*closest, Effort::thorough);
-  return best;
-}
-
-// ---- rungs --------------------------------------------------------------------------------------
-
-int64_t Frontier::target(int number) const {
+int64_t Frontier::limit(int number) const {
   return static_cast<int64_t>(static_cast<double>(usual_peak()) * std::pow(kRatio, number));
 }
 
-const Frontier::RungRef& Frontier::searched(int number) {
-  if (const auto known = searched_.find(number); known != searched_.end()) return known->second;
-  return searched_.emplace(number, cheapest_within(target(number))).first->second;
+const ProgramRef& Frontier::within_limit(int number) {
+  const auto [known, is_new] = within_limit_.try_emplace(number);
+  if (is_new && limit(number) >= search_.least_bytes())
+    known->second = search_.cheapest_within(limit(number));
+  return known->second;
 }
 
-int64_t Frontier::least_bytes() const {
-  int64_t least = usual_peak();
-  for (const std::unique_ptr<Variant>& variant : variants_)
-    least = std::min({least, variant->least_bytes(), variant->peak_bytes()});
-  return std::max<int64_t>(1, least);
-}
-
-// The number of the lowest target that something is found for, by bisection.
-int Frontier::lowest_rung() {
-  if (lowest_) return *lowest_;
+// The lowest limit that something is found for, by bisection.
+int Frontier::last_limit() {
+  if (last_limit_) return *last_limit_;
   int found = 0, fails = 1;
-  while (target(fails) >= least_bytes()) ++fails;
+  while (limit(fails) >= search_.least_bytes()) ++fails;
   while (fails - found > 1) {
     const int middle = found + (fails - found) / 2;
-    (searched(middle) ? found : fails) = middle;
+    (within_limit(middle) ? found : fails) = middle;
   }
-  lowest_ = found;
+  last_limit_ = found;
   return found;
 }
 
-// The program for a target. If the search finds none, one for a larger target may do. The first
-// target is that of the usual program, which may need no bytes at all.
-Frontier::RungRef Frontier::rung(int number) {
-  const bool can_be = number == 0 || target(number) >= least_bytes();
-  if (can_be && searched(number)) return searched(number);
-  const RungRef above = rung(std::min(number - 1, lowest_rung()));
-  return above && above->peak_bytes <= target(number) ? above : nullptr;
-}
+// ---- stretches ----------------------------------------------------------------------------------
 
-// The program for a target, lowered until it lies between its target and the next one: budgets
-// between two targets get the program of the lower one.
-Frontier::RungRef Frontier::settled(int number) {
-  RungRef found = rung(number);
-  while (found && found->peak_bytes <= target(number + 1) && target(number + 1) >= least_bytes())
-    if (const RungRef next = rung(++number)) found = next;
-  return found;
-}
-
-// Between the last target that something is found for and the next one: the least bytes that any
-// step needs are tried if they lie there, then the gap is halved a few times.
-const std::vector<Frontier::RungRef>& Frontier::last_rungs() {
-  if (!last_.empty()) return last_;
-  std::vector<RungRef> found = {settled(lowest_rung())};
-  const auto try_at = [&](int64_t limit) {
-    const RungRef next = cheapest_within(limit);
-    if (next) found.push_back(next);
-    return next != nullptr;
-  };
-  int64_t failed = target(lowest_rung() + 1);
-  if (least_bytes() > failed && least_bytes() < found.back()->peak_bytes)
-    failed = try_at(least_bytes()) ? found.back()->peak_bytes : least_bytes();
-  for (int i = 0; i < kHalvings && failed + 1 < found.back()->peak_bytes; ++i) {
-    const int64_t limit = failed + (found.back()->peak_bytes - failed) / 2;
-    if (!try_at(limit)) failed = limit;
-  }
-  last_ = std::move(found);
-  return last_;
-}
-
-// Programs between a target and the next one, from the upper one down. Those of a small program lie
-// far apart, and a budget between two targets may have room for one that neither target gives.
-const std::vector<Frontier::RungRef>& Frontier::between(int number) {
-  std::vector<RungRef>& list = between_[number];
-  if (!list.empty()) return list;
-  const int64_t end = target(number + 1);
-  for (RungRef next = settled(number); next && next->peak_bytes > end;) {
+// The programs with no more bytes than a limit, and more than the next one. Those of a small
+// program lie far apart, so that each is worth its search. A program below the next limit is left
+// to the stretch that it is in.
+const Frontier::Stretch& Frontier::stretch(int number) {
+  const auto [known, is_new] = stretches_.try_emplace(number);
+  Stretch& list = known->second;
+  if (!is_new) return list;
+  const int64_t end = limit(number + 1);
+  for (ProgramRef next = within_limit(number); next && next->peak_bytes > end;) {
     list.push_back(next);
-    const auto limit = static_cast<int64_t>(static_cast<double>(next->peak_bytes) * kFineRatio);
-    next = is_small() && number < lowest_rung() && limit > end ? cheapest_within(limit) : nullptr;
+    const auto below = static_cast<int64_t>(static_cast<double>(next->peak_bytes) * kFineRatio);
+    next = search_.is_small() && below > end ? search_.cheapest_within(below) : nullptr;
   }
   return list;
 }
 
-Frontier::RungRef Frontier::chosen(int64_t bytes) {
-  if (usual_peak() <= bytes) return searched(0);
+// What follows the last limit, whatever its bytes. The least bytes that any step needs are tried if
+// the next limit is below them; then the gap to what fails is halved a few times.
+const Frontier::Stretch& Frontier::last_stretch() {
+  if (!last_stretch_.empty()) return last_stretch_;
+  Stretch list = stretch(last_limit());
+  if (list.empty()) list.push_back(within_limit(last_limit()));
+  const auto try_at = [&](int64_t bytes) {
+    const ProgramRef next = search_.cheapest_within(bytes);
+    if (next) list.push_back(next);
+    return next != nullptr;
+  };
+  const int64_t least = search_.least_bytes();
+  int64_t failed = limit(last_limit() + 1);
+  if (least > failed && least < list.back()->peak_bytes && !try_at(least)) failed = least;
+  failed = std::max(failed, least - 1);
+  for (int i = 0; i < kHalvings && failed + 1 < list.back()->peak_bytes; ++i) {
+    const int64_t middle = failed + (list.back()->peak_bytes - failed) / 2;
+    if (!try_at(middle)) failed = middle;
+  }
+  return last_stretch_ = std::move(list);
+}
+
+// The one that the bytes lie in. That of a large program has one program, close below its limit:
+// it is only looked at where that may fit.
+int Frontier::first_stretch_for(int64_t bytes) const {
   int number = 0;
-  while (target(number + 1) >= std::max(bytes, least_bytes())) ++number;
-  // The peak of a large program lies close below its target.
-  const bool can_fit = variants_[0]->steps() <= kFewSteps ||
-                       4 * (target(number) - bytes) <= target(number) - target(number + 1);
-  if (can_fit)
-    for (const RungRef& each : between(number))
-      if (each->peak_bytes <= bytes) return each;
-  if (const RungRef found = settled(number + 1); found && found->peak_bytes <= bytes) return found;
-  for (const RungRef& last : last_rungs())
-    if (last->peak_bytes <= bytes) return last;
-  return nullptr;
+  while (limit(number + 1) >= std::max(bytes, search_.least_bytes())) ++number;
+  const int64_t upper = limit(number);
+  const bool may_fit = search_.has_few_steps() || 4 * (upper - bytes) <= upper - limit(number + 1);
+  return may_fit ? number : number + 1;
+}
+
+ProgramRef Frontier::first_within(int64_t bytes) {
+  if (usual_peak() <= bytes) return search_.usual();
+  const auto first_in = [&](const Stretch& list) {
+    const auto found = std::find_if(list.begin(), list.end(), [&](const ProgramRef& each) {
+      return each->peak_bytes <= bytes;
+    });
+    return found == list.end() ? nullptr : *found;
+  };
+  for (int number = first_stretch_for(bytes);; ++number) {
+    if (ProgramRef found = first_in(stretch(number))) return found;
+    if (!within_limit(number) && number >= last_limit()) return first_in(last_stretch());
+  }
 }
 
 // ---- what is asked ------------------------------------------------------------------------------
 
-Fit Frontier::build(const Rung& rung) const {
-  Fit fit;
-  fit.again = rung.cost - usual_cost();
-  if (!rung.variant->change().empty())
-    fit.decisions.push_back({.what = rung.variant->change(), .cost = rung.variant->change_cost()});
-  if (!rung.schedule) {
-    fit.layout = compile::layout(rung.variant->graph(), rung.variant->interface());
-    return fit;
-  }
-  Variant::Program program = rung.variant->make(*rung.schedule);
-  for (Decision& each : decisions_of(program.graph, program.repeats))
-    fit.decisions.push_back(std::move(each));
-  fit.layout = laid_out(compact(std::move(program.graph)), rung.variant->interface(), rung.limit);
-  return fit;
+Fit Frontier::build(const FoundProgram& found) {
+  Search::Made made = search_.make(found);
+  return {std::move(made.layout), std::move(made.decisions), found.cost - usual_cost()};
 }
 
 std::optional<Fit> Frontier::at_most(int64_t bytes) {
-  const RungRef rung = chosen(bytes);
-  return rung ? std::optional(build(*rung)) : std::nullopt;
+  const ProgramRef found = first_within(bytes);
+  return found ? std::optional(build(*found)) : std::nullopt;
 }
 
-int64_t Frontier::floor_bytes() { return last_rungs().back()->peak_bytes; }
-
-Fit Frontier::floor() { return build(*last_rungs().back()); }
-
 std::vector<Frontier::Point> Frontier::points() {
-  std::vector<RungRef> all = last_rungs();
-  for (int number = 0; number < lowest_rung(); number += kTargetsOfAPoint)
-    all.push_back(settled(number));
+  Stretch all = last_stretch();
+  for (int number = 0; number < last_limit(); number += kLimitsOfAPoint)
+    if (!stretch(number).empty()) all.push_back(stretch(number).front());
   // A budget of its bytes may give another program, if others lie close by.
-  std::erase_if(all, [&](const RungRef& each) {
-    return each == nullptr || chosen(each->peak_bytes) != each;
-  });
-  std::sort(all.begin(), all.end(), [](const RungRef& a, const RungRef& b) {
+  std::erase_if(all,
+                [&](const ProgramRef& each) { return first_within(each->peak_bytes) != each; });
+  std::sort(all.begin(), all.end(), [](const ProgramRef& a, const ProgramRef& b) {
     return std::pair(a->peak_bytes, a->cost.seconds) < std::pair(b->peak_bytes, b->cost.seconds);
   });
   std::vector<Point> points;
   double least = INFINITY;
   // From the floor up: a point that takes longer than one that needs less is dominated.
-  for (const RungRef& each : all) {
+  for (const ProgramRef& each : all) {
     if (each->cost.seconds >= least) continue;
     least = each->cost.seconds;
     points.push_back({each->peak_bytes, each->cost - usual_cost()});

@@ -2,39 +2,25 @@
 //
 // A Frontier starts from one or more ways to compute the same results (an order that frees bytes
 // early, loops that keep fewer states), drops values that can be computed again, and asks the
-// layout for the bytes of each attempt. Its points run from the usual program down to the smallest
-// one that was found. A budget takes the first point that fits, so a smaller budget never gets a
-// larger program.
+// layout for the bytes of each attempt.
+//
+// Its programs are one list, from the usual program down to the floor, each with fewer bytes than
+// the one before. A budget takes the first that fits, so a smaller budget never gets a larger
+// program. The list is made in stretches, when a budget looks at them. What is in a stretch depends
+// on the program only, and never on the budgets that were asked for:
+//
+//   limit 0           limit 1              limit 2         ...     last limit
+//   | usual  .   .    |   .      .         | .             ...     | .    .   floor
+//     stretch 0           stretch 1          stretch 2               last stretch
 #pragma once
 
 #include <map>
-#include <memory>
 #include <optional>
-#include <span>
-#include <string>
 #include <vector>
 
-#include "tidemark/fit/cost.h"
-#include "tidemark/fit/variant.h"
-#include "tidemark/layout/layout.h"
+#include "tidemark/fit/search.h"
 
 namespace tidemark::fit {
-
-// A graph that computes the results, optimised and ordered.
-struct Alternative {
-  Graph graph;
-  std::string change = {};  // How it differs from the usual one: "loops keep 23 states".
-};
-
-// A line of the program that does something else to need fewer bytes.
-struct Decision {
-  std::string what;  // "computes matmul again"
-  Source source = Source::none();
-  int64_t times = 1;
-  int64_t bytes = 0;    // Of the values that are not held.
-  Cost cost = {};       // Of the work that is done again.
-  std::string op = {};  // What runs again: "matmul", "multiply + add"; empty if nothing does.
-};
 
 struct Fit {
   compile::Layout layout;
@@ -53,57 +39,33 @@ class Frontier {
   Frontier(std::vector<Alternative> alternatives, const compile::Interface& interface);
 
   // Of the usual program.
-  Cost usual_cost() const;
-  int64_t usual_peak() const;
+  Cost usual_cost() const { return search_.usual()->cost; }
+  int64_t usual_peak() const { return search_.usual()->peak_bytes; }
   // A program that needs at most this many bytes; nothing if none was found.
   std::optional<Fit> at_most(int64_t bytes);
   // The least that any program found needs.
-  int64_t floor_bytes();
-  Fit floor();
+  int64_t floor_bytes() { return last_stretch().back()->peak_bytes; }
+  Fit floor() { return build(*last_stretch().back()); }
   // From the usual program to the floor; no point needs more bytes and more time than another.
   std::vector<Point> points();
 
  private:
-  // A program, and how it is made.
-  struct Rung {
-    const Variant* variant = nullptr;
-    std::optional<Schedule> schedule;  // Nothing: the variant as it is.
-    int64_t limit = 0;                 // That it was searched for.
-    int64_t peak_bytes = 0;
-    Cost cost;
-  };
-  using RungRef = std::shared_ptr<const Rung>;  // Null: none was found.
+  using Stretch = std::vector<ProgramRef>;  // The largest program first.
 
-  void add_variants(Alternative alternative);
-  void add(Graph graph, const std::string& change, std::optional<int64_t> most_scratch = {});
-  void add_with_less_scratch(Graph graph);
-  // Whether all schedules can be looked at.
-  bool is_small() const { return variants_[0]->allows(Effort::all); }
-  // The program for a budget.
-  RungRef chosen(int64_t bytes);
-  int64_t target(int number) const;
-  RungRef rung(int number);
-  RungRef settled(int number);
-  const RungRef& searched(int number);
-  int lowest_rung();
-  const std::vector<RungRef>& between(int number);
-  const std::vector<RungRef>& last_rungs();
-  int64_t least_bytes() const;
-  RungRef cheapest_within(int64_t limit) const;
-  RungRef as_it_is(const Variant& variant) const;
-  struct Attempt {
-    RungRef rung;
-    int64_t least_bytes = 0;  // How close the model came.
-  };
-  Attempt attempt(const Variant& variant, Effort effort, int64_t limit, double most_seconds) const;
-  Fit build(const Rung& rung) const;
+  int64_t limit(int number) const;
+  const ProgramRef& within_limit(int number);
+  int last_limit();
+  const Stretch& stretch(int number);
+  const Stretch& last_stretch();
+  int first_stretch_for(int64_t bytes) const;
+  ProgramRef first_within(int64_t bytes);
+  Fit build(const FoundProgram& found);
 
-  const compile::Interface& interface_;
-  std::vector<std::unique_ptr<Variant>> variants_;  // The usual program first.
-  std::map<int, RungRef> searched_;                 // By number.
-  std::map<int, std::vector<RungRef>> between_;     // By number of the upper target.
-  std::optional<int> lowest_;
-  std::vector<RungRef> last_;  // The floor last, and rungs just above it.
+  Search search_;
+  std::map<int, ProgramRef> within_limit_;  // By number of the limit.
+  std::map<int, Stretch> stretches_;        // By number of the upper limit.
+  std::optional<int> last_limit_;
+  Stretch last_stretch_;
 };
 
 }  // namespace tidemark::fit

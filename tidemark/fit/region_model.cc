@@ -8,6 +8,7 @@
 #include "tidemark/compile/workspace.h"
 #include "tidemark/ops/loop_attrs.h"
 #include "tidemark/ops/op_def.h"
+#include "tidemark/passes/overwrite.h"
 
 namespace tidemark::fit {
 namespace {
@@ -46,6 +47,8 @@ class ModelBuilder {
     }
     find_given();
     for (size_t i = 0; i < region_.nodes.size(); ++i) add(region_.nodes[i], i);
+    model_.steps.shrink_to_fit();
+    model_.values.shrink_to_fit();
     find_last_reads();
     model_.offset.assign(model_.steps.size(), 0);
     return std::move(model_);
@@ -86,8 +89,8 @@ class ModelBuilder {
     step.node = number;
     read_operands(made, step);
     add_values(number, made, step);
-    if (made.op->family == Family::pointwise || made.op->flow == Flow::group)
-      find_overwritten(made, step);
+    passes::find_overwritten(
+        graph_, made, [&](Value input) { return root_of(input).value; }, step.overwrites);
     if (options_.inside) step.inside = options_.inside(graph_, made);
     step.cost = cost_of(graph_, made);
     step.can_repeat = can_repeat(made);
@@ -118,7 +121,7 @@ class ModelBuilder {
   void read_operands(const Node& made, ModelStep& step) {
     for (const Value input : made.inputs) {
       const Root root = root_of(input);
-      std::vector<int32_t>& list = root.value >= 0 ? step.reads : step.parameters;
+      NumberList& list = root.value >= 0 ? step.reads : step.parameters;
       const int32_t read = root.value >= 0 ? root.value : root.parameter;
       if (read >= 0 && std::find(list.begin(), list.end(), read) == list.end())
         list.push_back(read);
@@ -136,24 +139,6 @@ class ModelBuilder {
                                .result = static_cast<int16_t>(r),
                                .bytes = granted_bytes(type.shape.size() * size_of(type.dtype)),
                                .is_given = given_.contains(key_of(value))});
-    }
-  }
-
-  // An elementwise result can overwrite an operand of the same shape and element size.
-  void find_overwritten(const Node& made, ModelStep& step) const {
-    std::vector<bool> taken(made.results.size());
-    for (const Value input : made.inputs) {
-      const int32_t from = root_of(input).value;
-      const auto& known = step.overwrites;
-      if (from < 0 || std::find(known.begin(), known.end(), from) != known.end()) continue;
-      for (size_t r = 0; r < taken.size(); ++r) {
-        const TensorType &type = made.results[r], &read = graph_.type(input);
-        if (taken[r] || type.shape != read.shape || size_of(type.dtype) != size_of(read.dtype))
-          continue;
-        taken[r] = true;
-        step.overwrites.push_back(from);
-        break;
-      }
     }
   }
 

@@ -20,12 +20,14 @@ struct Inside {
   int64_t bytes = 0, least = 0;
 };
 
+using NumberList = SmallVec<int32_t, 2>;
+
 struct ModelStep {
   int32_t node = -1;
-  std::vector<int32_t> reads;       // Values of the region, each once.
-  std::vector<int32_t> parameters;  // Parameters of the region that it reads, by number.
+  NumberList reads;       // Values of the region, each once.
+  NumberList parameters;  // Parameters of the region that it reads, by number.
   // Values that a result can overwrite if this step is their last reader.
-  std::vector<int32_t> overwrites;
+  NumberList overwrites;
   int32_t first_value = 0, values = 0;
   // Bytes that only exist while it runs: workspace, or what bodies of control flow have in use, and
   // the least that those could have.

@@ -46,10 +46,6 @@ ModelOptions options_of(const Graph& graph, const compile::Interface& interface)
   return options;
 }
 
-}  // namespace
-
-namespace {
-
 std::optional<compile::Interface> with_most_scratch(const compile::Interface& usual,
                                                     std::optional<int64_t> most_scratch) {
   if (!most_scratch) return {};
@@ -81,15 +77,35 @@ Cost with_work_of(const Cost& cost, const run::Program& program) {
   return {work.flop, work.bytes_moved, cost.seconds};
 }
 
-Variant::Variant(Graph graph, std::string change, const compile::Interface& usual,
+Graph OrderedGraph::copy() const {
+  Graph made = *graph;
+  for (size_t i = 0; i < order.size(); ++i) made.regions[i].nodes = order[i];
+  return made;
+}
+
+OrderedGraph::Order order_of(const Graph& graph) {
+  OrderedGraph::Order order;
+  for (const Region& region : graph.regions) order.push_back(region.nodes);
+  return order;
+}
+
+Variant::Variant(OrderedGraph graph, std::string change, const compile::Interface& usual,
                  std::optional<int64_t> most_scratch)
     : graph_(std::move(graph)),
       change_(std::move(change)),
       interface_(usual),
-      own_(with_most_scratch(usual, most_scratch)),
-      model_(model_of(graph_, Graph::kBody, options_of(graph_, interface()))) {
-  const compile::Layout layout = compile::layout(graph_, interface());
-  cost_ = with_work_of(cost_of(graph_, Graph::kBody), *layout.program);
+      own_(with_most_scratch(usual, most_scratch)) {
+  if (graph_.order.empty())
+    measure(*graph_.graph);
+  else
+    measure(graph_.copy());
+}
+
+// The model, and what the layout says.
+void Variant::measure(const Graph& graph) {
+  model_ = model_of(graph, Graph::kBody, options_of(graph, interface()));
+  const compile::Layout layout = compile::layout(graph, interface());
+  cost_ = with_work_of(cost_of(graph, Graph::kBody), *layout.program);
   if (own_) {
     const FewerThreads fewer = on_fewer_threads(*layout.program);
     change_ = cat("runs ", fewer.steps, " steps on fewer threads, for less scratch");
@@ -141,8 +157,8 @@ bool Variant::shrink_over(const Timeline& timeline, RegionModel& model, Graph& s
   for (size_t s = 0; s < model.steps.size(); ++s) {
     ModelStep& step = model.steps[s];
     const int64_t excess = timeline.profile()[s] - timeline.limit();
-    if (excess <= 0 || !has_bodies(graph_.nodes[static_cast<size_t>(step.node)])) continue;
-    if (shrunk.nodes.empty()) shrunk = graph_;
+    if (excess <= 0 || !has_bodies(graph_.graph->nodes[static_cast<size_t>(step.node)])) continue;
+    if (shrunk.nodes.empty()) shrunk = graph_.copy();
     std::vector<Repeat> repeats;
     const int64_t fewer = shrink_bodies(shrunk, step.node, excess,
                                         with_bodies(workspace_of(shrunk, interface())), repeats);
@@ -153,7 +169,7 @@ bool Variant::shrink_over(const Timeline& timeline, RegionModel& model, Graph& s
 }
 
 Variant::Program Variant::make(const Schedule& schedule) const {
-  Program program{graph_, {}};
+  Program program{graph_.copy(), {}};
   for (const auto& [node, bytes] : schedule.shrinks)
     shrink_bodies(program.graph, node, bytes, with_bodies(workspace_of(program.graph, interface())),
                   program.repeats);

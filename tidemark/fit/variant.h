@@ -1,6 +1,7 @@
 // One way to compute the results: an alternative in one order, with the model of its bytes.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -13,6 +14,17 @@
 namespace tidemark::fit {
 
 class Timeline;
+
+// A graph in some order. Those that differ only in their order share the nodes.
+struct OrderedGraph {
+  using Order = std::vector<std::vector<int32_t>>;  // By region: its nodes.
+
+  std::shared_ptr<const Graph> graph;
+  Order order = {};  // Empty: as the graph has it.
+
+  Graph copy() const;
+};
+OrderedGraph::Order order_of(const Graph& graph);
 
 // The steps in the order in which they run, some more than once.
 struct Schedule {
@@ -40,12 +52,12 @@ class Variant {
  public:
   // With `most_scratch`, steps that would need more of it run on fewer threads. The interface must
   // outlive the variant.
-  Variant(Graph graph, std::string change, const compile::Interface& interface,
+  Variant(OrderedGraph graph, std::string change, const compile::Interface& interface,
           std::optional<int64_t> most_scratch = {});
   Variant(const Variant&) = delete;
   Variant& operator=(const Variant&) = delete;
 
-  const Graph& graph() const { return graph_; }
+  const OrderedGraph& graph() const { return graph_; }
   const compile::Interface& interface() const { return own_ ? *own_ : interface_; }
   const std::string& change() const { return change_; }
   const Cost& change_cost() const { return change_cost_; }  // Of work that takes longer.
@@ -69,11 +81,12 @@ class Variant {
   Program make(const Schedule& schedule) const;
 
  private:
+  void measure(const Graph& graph);
   Found drop_to(int64_t bytes, Effort effort) const;
   bool shrink_over(const Timeline& timeline, RegionModel& model, Graph& shrunk,
                    std::vector<Schedule::Shrink>& shrinks) const;
 
-  Graph graph_;
+  OrderedGraph graph_;
   std::string change_;
   const compile::Interface& interface_;
   std::optional<compile::Interface> own_;  // With a limit on scratch.

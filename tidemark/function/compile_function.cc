@@ -9,7 +9,6 @@
 #include "tidemark/function/program_key.h"
 #include "tidemark/grad/save_choice.h"
 #include "tidemark/layout/emit.h"
-#include "tidemark/passes/gradient/differentiate_again.h"
 #include "tidemark/passes/gradient/loop_gradient.h"
 #include "tidemark/tensor/variable_state.h"
 
@@ -49,7 +48,7 @@ std::optional<Graph> made_again(const TracedGraph& traced, std::span<const int64
                                      {.choose_within = choice_by_plans(known, traced.fuse),
                                       .thinned = choice.thinned,
                                       .save_at = choice.save_at},
-                                     choice.inlined);
+                                     choice.rewritten);
 }
 
 }  // namespace
@@ -166,6 +165,14 @@ void finish(const TracedGraph& traced, const ProgramKey& key, CompiledFunction& 
   prepare_calls(traced, compiled);
 }
 
+std::shared_ptr<const Graph> shared(Graph graph) {
+  return std::make_shared<Graph>(std::move(graph));
+}
+
+fit::Alternative alternative(Graph graph, std::string change) {
+  return {shared(std::move(graph)), std::move(change)};
+}
+
 Graph optimised(const TracedGraph& traced, const compile::Interface& interface, Graph graph,
                 const std::optional<passes::SplitOptions>& split = passes::SplitOptions()) {
   passes::PassOptions options = compile::pass_options(interface, traced.fuse);
@@ -173,32 +180,33 @@ Graph optimised(const TracedGraph& traced, const compile::Interface& interface, 
   return compile::optimise(std::move(graph), options, {}, compile::backend_of(interface.home));
 }
 
-// The graph of the program without a budget.
-Graph usual_graph(const TracedGraph& traced, const ProgramKey& key,
-                  const compile::Interface& interface) {
-  if (key.sizes().empty()) return traced.graph;
-  return optimised(traced, interface, graph_at(traced, key.sizes()).graph);
+// The graph of the program without a budget; the trace's own where it has known sizes.
+std::shared_ptr<const Graph> usual_graph(const TracedGraph& traced, const ProgramKey& key,
+                                         const compile::Interface& interface) {
+  if (key.sizes().empty()) return {std::shared_ptr<const void>(), &traced.graph};
+  return shared(optimised(traced, interface, graph_at(traced, key.sizes()).graph));
 }
 
 // Ways to compute the function that may need fewer bytes: tables whole or in smaller parts, and
 // loops that keep fewer and fewer states. The first is the usual one.
 std::vector<fit::Alternative> alternatives_of(const TracedGraph& traced, const ProgramKey& key,
                                               const compile::Interface& interface,
-                                              const Graph& usual) {
+                                              std::shared_ptr<const Graph> usual) {
   const auto optimised = [&](Graph graph, const std::optional<passes::SplitOptions>& split) {
     return detail::optimised(traced, interface, std::move(graph), split);
   };
   std::vector<fit::Alternative> list;
-  list.push_back({usual});
+  list.push_back({std::move(usual)});
   if ((key.sizes().empty() && traced.gradients.requests.empty()) || !traced.fuse) return list;
   const Graph graph = graph_at(traced, key.sizes()).graph;
   const auto has_more_regions = [&](const Graph& other) {
-    return other.regions.size() != list[0].graph.regions.size();
+    return other.regions.size() != list[0].graph->regions.size();
   };
   Graph whole = optimised(graph, std::nullopt);
-  if (has_more_regions(whole)) list.push_back({std::move(whole), "keeps tables whole"});
+  if (has_more_regions(whole)) list.push_back(alternative(std::move(whole), "keeps tables whole"));
   Graph fine = optimised(graph, passes::SplitOptions{int64_t{64} << 10, int64_t{32} << 10});
-  if (has_more_regions(fine)) list.push_back({std::move(fine), "computes tables in smaller parts"});
+  if (has_more_regions(fine))
+    list.push_back(alternative(std::move(fine), "computes tables in smaller parts"));
   if (!traced.gradients.has_choices()) return list;
   int64_t most_trips = 0;
   const std::vector<int64_t> values = traced.sizes.evaluate(key.sizes());
@@ -208,8 +216,9 @@ std::vector<fit::Alternative> alternatives_of(const TracedGraph& traced, const P
   for (int thinned = 1; most_trips >> thinned >= 4; ++thinned) {
     std::optional<Graph> kept = made_again(traced, key.sizes(), {.thinned = thinned});
     if (!kept) break;
-    list.push_back({optimised(std::move(*kept), passes::SplitOptions()),
-                    cat("loops keep a state for every ", int64_t{1} << thinned, " trips")});
+    list.push_back(
+        alternative(optimised(std::move(*kept), passes::SplitOptions()),
+                    cat("loops keep a state for every ", int64_t{1} << thinned, " trips")));
   }
   return list;
 }
@@ -221,9 +230,10 @@ namespace {
 // Maps with an automatic chunk run one body at a time where bytes are scarce. Each of two bodies
 // has the scratch of one thread, which may be less than that of all threads for one.
 std::vector<fit::Alternative> with_few_bodies(std::vector<fit::Alternative> list, int threads) {
-  const Graph usual = list[0].graph;
-  for (fit::Alternative& each : list) each.graph = fit::with_chunk(std::move(each.graph), 1);
-  if (threads > 1) list.push_back({fit::with_chunk(usual, 2), "maps run two bodies at once"});
+  const std::shared_ptr<const Graph> usual = list[0].graph;
+  for (fit::Alternative& each : list) each.graph = shared(fit::with_chunk(*each.graph, 1));
+  if (threads > 1)
+    list.push_back(alternative(fit::with_chunk(*usual, 2), "maps run two bodies at once"));
   return list;
 }
 
@@ -248,7 +258,7 @@ ProgramFrontier::ProgramFrontier(const TracedGraph& traced, const ProgramKey& ke
       key_(key),
       interface_(interface_of(traced, key)),
       usual_(usual_graph(traced, key, interface_)) {
-  const compile::Layout layout = compile::layout(usual_, interface_);
+  const compile::Layout layout = compile::layout(*usual_, interface_);
   usual_peak_ = layout.program->peak_bytes();
   has_automatic_chunk_ = fit::has_automatic_chunk(*layout.program);
 }
@@ -265,7 +275,7 @@ fit::Frontier& ProgramFrontier::frontier() {
 
 fit::Fit ProgramFrontier::fit_within(int64_t bytes) {
   if (has_automatic_chunk_) {
-    if (std::optional<compile::Layout> most = fit::most_bodies(usual_, interface_, bytes)) {
+    if (std::optional<compile::Layout> most = fit::most_bodies(*usual_, interface_, bytes)) {
       std::vector<fit::Decision> decisions = chunks_of(*most->program);
       return {.layout = std::move(*most), .decisions = std::move(decisions), .again = {}};
     }
@@ -308,6 +318,29 @@ std::shared_ptr<CompiledFunction> compile_function(const TracedGraph& traced, co
   return compiled;
 }
 
+namespace {
+
+// Of the program of an optimised graph within so many bytes, if there is one.
+std::optional<int64_t> peak_within(Graph graph, const compile::Interface& interface,
+                                   int64_t bytes) {
+  fit::Frontier frontier({{shared(std::move(graph))}}, interface);
+  const std::optional<fit::Fit> fit = frontier.at_most(bytes);
+  return fit ? std::optional(fit->layout.program->peak_bytes()) : std::nullopt;
+}
+
+}  // namespace
+
+std::optional<int64_t> peak_with_recomputed(const TracedGraph& traced, const ProgramKey& key,
+                                            const std::string& layer, int64_t bytes) try {
+  const compile::Interface interface = interface_of(traced, key);
+  std::optional<Graph> graph =
+      made_again(traced, key.sizes(), {.rewritten = {.recomputed = layer}});
+  if (!graph) return {};
+  return peak_within(optimised(traced, interface, std::move(*graph)), interface, bytes);
+} catch (const UserError&) {
+  return {};
+}
+
 std::optional<int64_t> peak_in_bf16(const TracedGraph& traced, const ProgramKey& key,
                                     int64_t bytes) try {
   const compile::Interface interface = interface_of(traced, key);
@@ -316,9 +349,7 @@ std::optional<int64_t> peak_in_bf16(const TracedGraph& traced, const ProgramKey&
       in_bf16(is_optimised ? traced.graph : graph_at(traced, key.sizes()).graph);
   if (!graph) return {};
   if (!is_optimised) graph = optimised(traced, interface, std::move(*graph));
-  fit::Frontier frontier({{std::move(*graph)}}, interface);
-  const std::optional<fit::Fit> fit = frontier.at_most(bytes);
-  return fit ? std::optional(fit->layout.program->peak_bytes()) : std::nullopt;
+  return peak_within(std::move(*graph), interface, bytes);
 } catch (const UserError&) {
   return {};
 }

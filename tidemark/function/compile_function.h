@@ -5,12 +5,13 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "tidemark/base/lock.h"
 #include "tidemark/fit/fit.h"
 #include "tidemark/function/compiled_function.h"
-#include "tidemark/passes/gradient/differentiate.h"
+#include "tidemark/passes/gradient/differentiate_again.h"
 
 namespace tidemark::detail {
 
@@ -29,6 +30,7 @@ std::shared_ptr<CompiledFunction> compile_function(const TracedGraph& traced, co
 // The programs of one key, from the usual one down to the one that needs the fewest bytes.
 class ProgramFrontier {
  public:
+  // The trace must outlive the frontier.
   ProgramFrontier(const TracedGraph& traced, const ProgramKey& key);
 
   // The first program that needs at most this many bytes; the one that needs the fewest if none
@@ -36,7 +38,7 @@ class ProgramFrontier {
   std::shared_ptr<CompiledFunction> within(int64_t bytes);
   int64_t floor_bytes();
   std::vector<fit::Frontier::Point> points();
-  fit::Cost usual_cost() const { return fit::cost_of(usual_, Graph::kBody); }
+  fit::Cost usual_cost() const { return fit::cost_of(*usual_, Graph::kBody); }
 
  private:
   fit::Fit fit_within(int64_t bytes);
@@ -45,7 +47,7 @@ class ProgramFrontier {
   const TracedGraph& traced_;
   const ProgramKey key_;
   const compile::Interface interface_;
-  const Graph usual_;  // Optimised.
+  const std::shared_ptr<const Graph> usual_;  // Optimised.
   int64_t usual_peak_;
   bool has_automatic_chunk_;
   Mutex lock_;
@@ -56,11 +58,15 @@ class ProgramFrontier {
 std::optional<int64_t> peak_in_bf16(const TracedGraph& traced, const ProgramKey& key,
                                     int64_t bytes);
 
+// The same with the layer at a path in a td::recompute, as far as its gradients can be made again.
+std::optional<int64_t> peak_with_recomputed(const TracedGraph& traced, const ProgramKey& key,
+                                            const std::string& layer, int64_t bytes);
+
 // What gradients keep, if not what the trace chose.
 struct KeptChoice {
   int thinned = 0;  // See GradientSettings.
   decltype(passes::GradientSettings::save_at) save_at = {};
-  std::optional<Source> inlined = {};  // The line of a td::recompute that is left out.
+  passes::Rewritten rewritten = {};
 };
 // A program whose gradients keep this, for plans only: it has no tasks. Null if the gradients
 // cannot be made again. A UserError if the choice is refused.

@@ -344,9 +344,9 @@ void TraceCache::warn_of_limit(Source call) {
            Bytes(held), " of its limit of ", function_.options.cache_limit,
            " (half of it for one trace's programs), and has dropped ",
            counted(dropped_.dropped(), "trace"), " and ", counted(counts.dropped, "program"),
-           "\n  give it a larger limit, such as {.cache_limit = td::Bytes(int64_t{",
+           "\n  give it a larger limit, such as {.cache_limit = ",
            larger_limit(function_.options.cache_limit.count, held) >> 20,
-           "} << 20)}; cache_info() lists what it holds"),
+           "_MiB}; cache_info() lists what it holds"),
        call);
 }
 

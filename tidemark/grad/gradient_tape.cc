@@ -144,25 +144,55 @@ void GradientTape::compute(const std::vector<Tensor>& targets, detail::Sources& 
   }
 }
 
+namespace {
+
+// While it lives, gradients leave the tape as it is.
+class Persistent {
+ public:
+  explicit Persistent(detail::Tape& tape)
+      : tape_(tape), was_(std::exchange(tape.persistent, true)) {}
+  ~Persistent() { tape_.persistent = was_; }
+  Persistent(const Persistent&) = delete;
+  Persistent& operator=(const Persistent&) = delete;
+
+ private:
+  detail::Tape& tape_;
+  bool was_;
+};
+
+}  // namespace
+
 Tensor GradientTape::jacobian(const Tensor& y, const Tensor& x, Source at) {
+  return jacobian(y, std::vector<Tensor>{x}, Unconnected::zero, at)[0];
+}
+
+std::vector<Tensor> GradientTape::jacobian(const Tensor& y, const std::vector<Tensor>& sources,
+                                           Unconnected unconnected, Source at) {
   const SourceScope scope(at);
   const TensorType type = detail::type_of(y, at);
   const int64_t count = type.shape.size();
-  const bool was_persistent = std::exchange(tape_->persistent, true);
   detail::MapParts parts{.name = "jacobian"};
   parts.walked = {eye(count, type.dtype, at)};
   parts.element_path = [](size_t) { return std::string("the gradient"); };
   parts.trips = count;
   parts.body = [&](const std::vector<Tensor>& slices) {
     const GradientOptions options{.output_gradients = reshape(slices[0], type.shape, at)};
-    return std::vector<Tensor>{gradient(y, x, options, at)};
+    return gradient(y, sources, options, at);
   };
-  const Tensor rows = detail::run_map(parts, at)[0];
-  tape_->persistent = was_persistent;
-  if (!was_persistent) tape_->release();
-  Shape shape = type.shape;
-  for (const Dim size : x.shape()) shape.push_back(size);
-  return reshape(rows, shape, at);
+  std::vector<Tensor> jacobians, connected = sources;
+  {
+    const Persistent passes(*tape_);
+    if (unconnected != Unconnected::zero)
+      connected = gradient(y, sources, {.unconnected = unconnected}, at);
+    jacobians = detail::run_map(parts, at);
+  }
+  if (!tape_->persistent) tape_->release();
+  for (size_t i = 0; i < sources.size(); ++i) {
+    Shape shape = type.shape;
+    for (const Dim size : sources[i].shape()) shape.push_back(size);
+    jacobians[i] = connected[i].has_value() ? reshape(jacobians[i], shape, at) : Tensor();
+  }
+  return jacobians;
 }
 
 std::vector<Variable> GradientTape::watched_variables() const { return tape_->watched_variables(); }

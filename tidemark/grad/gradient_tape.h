@@ -310,6 +310,11 @@ class GradientTape {
   }
   // The derivative of every element of y by every element of x; its shape is y.shape, x.shape.
   Tensor jacobian(const Tensor& y, const Tensor& x, Source at = Source::here());
+  // By each of several tensors, in one pass for each element of y. With Unconnected::none, those
+  // that y does not depend on get an empty tensor.
+  std::vector<Tensor> jacobian(const Tensor& y, const std::vector<Tensor>& sources,
+                               Unconnected unconnected = Unconnected::zero,
+                               Source at = Source::here());
 
   // The Variables that were read so far, in order.
   std::vector<Variable> watched_variables() const;

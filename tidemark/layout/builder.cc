@@ -56,11 +56,15 @@ LayoutBuilder::LayoutBuilder(const Graph& graph, const Interface& interface, Pla
   placed_in_.resize(count, 0);
   shared_.resize(count, false);
   if (program_->threads > 1) find_shared(contractions);
-  const size_t nodes = graph.body().nodes.size();
-  program_->steps.reserve(nodes);
-  program_->buffers.reserve(nodes);
-  tasks_.reserve(nodes);
-  memories_.reserve(nodes);
+  const auto steps = static_cast<size_t>(
+      std::count_if(graph.body().nodes.begin(), graph.body().nodes.end(), [&](int32_t number) {
+        const OpDef& op = *graph.nodes[static_cast<size_t>(number)].op;
+        return op.view == nullptr && op.family != Family::source;
+      }));
+  program_->steps.reserve(steps);
+  program_->buffers.reserve(steps);
+  tasks_.reserve(steps);
+  memories_.reserve(steps);
 }
 
 // Marks the operands and results of products that run on several threads, and views of them.

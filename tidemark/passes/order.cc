@@ -18,6 +18,7 @@
 #include "tidemark/base/work.h"
 #include "tidemark/ops/op_def.h"
 #include "tidemark/passes/fallible.h"
+#include "tidemark/passes/overwrite.h"
 #include "tidemark/passes/passes.h"
 
 namespace tidemark::passes {
@@ -180,29 +181,16 @@ class Orderer {
             made.bytes += granted_bytes(type.shape.size() * size_of(type.dtype));
         }
       }
-      if (node.op->family == Family::pointwise || is_group) find_overwritten(node, made);
+      find_overwritten(
+          graph_, node,
+          [&](Value input) {
+            const int32_t from = item_of(input.node) < 0 ? -1 : root_of(input.node);
+            return from < 0 || item(from).bytes == 0 ? -1 : from;
+          },
+          made.overwrites);
       if (has_effect(graph_, node)) {
         if (last_effect >= 0) made.before.push_back(last_effect);
         last_effect = self;
-      }
-    }
-  }
-
-  // A result of an elementwise node can overwrite an operand of the same shape and element size.
-  void find_overwritten(const Node& node, Item& made) {
-    std::vector<bool> taken(node.results.size());
-    for (const Value input : node.inputs) {
-      const int32_t from = item_of(input.node) < 0 ? -1 : root_of(input.node);
-      if (from < 0 || item(from).bytes == 0) continue;
-      const auto& before = made.overwrites;
-      if (std::find(before.begin(), before.end(), from) != before.end()) continue;
-      for (size_t r = 0; r < taken.size(); ++r) {
-        const TensorType &type = node.results[r], &read = graph_.type(input);
-        if (taken[r] || type.shape != read.shape || size_of(type.dtype) != size_of(read.dtype))
-          continue;
-        taken[r] = true;
-        made.overwrites.push_back(from);
-        break;
       }
     }
   }

@@ -159,7 +159,7 @@ constinit thread_local FirstValues* FirstValues::current_ = nullptr;
 constinit thread_local MakeOnce* MakeOnce::current_ = nullptr;
 
 std::shared_ptr<VariableState>* MakeOnce::next(Source at) {
-  if (current_ == nullptr || !tracing()) return nullptr;
+  if (current_ == nullptr || (current_->where_ == Where::in_trace && !tracing())) return nullptr;
   const Source line = at.resolve();
   const int number = current_->counts_[{line.file, line.line}]++;
   return &current_->made_->table[{line.file, line.line, number}];

@@ -104,28 +104,32 @@ class RunsInitializer {
 };
 
 // The Variables that a function makes while it is traced, by the line that makes them and how often
-// that line has made one in this trace. A later trace gets the same ones again.
+// that line has made one in this trace. A later trace gets the same ones again. A function that
+// runs as it is, without a trace, is like one that is traced by every call.
 class VariablesMade {
  public:
   using Place = std::tuple<std::string, unsigned, int>;
   std::map<Place, std::shared_ptr<VariableState>> table;
 };
 
-// While it lives, Variables that are made in the trace of this thread are those of the table, or
-// become so.
+// While it lives, Variables that are made in the trace of this thread (or outside of traces too)
+// are those of the table, or become so.
 class MakeOnce {
  public:
-  explicit MakeOnce(VariablesMade& made) : made_(&made), outer_(std::exchange(current_, this)) {}
+  enum class Where : uint8_t { in_trace, anywhere };
+  explicit MakeOnce(VariablesMade& made, Where where = Where::in_trace)
+      : made_(&made), where_(where), outer_(std::exchange(current_, this)) {}
   ~MakeOnce() { current_ = outer_; }
   MakeOnce(const MakeOnce&) = delete;
   MakeOnce& operator=(const MakeOnce&) = delete;
 
-  // The entry for the next Variable of a line, empty before it is made; null outside of traces.
+  // The entry for the next Variable of a line, empty before it is made; null if it has none.
   static std::shared_ptr<VariableState>* next(Source at);
 
  private:
   static constinit thread_local MakeOnce* current_;
   VariablesMade* made_;
+  Where where_;
   std::map<std::pair<std::string, unsigned>, int> counts_;
   MakeOnce* outer_;
 };

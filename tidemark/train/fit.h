@@ -23,7 +23,7 @@
 #include "tidemark/api/extend.h"
 #include "tidemark/api/plan.h"
 #include "tidemark/train/history.h"
-#include "tidemark/train/optimizer.h"
+#include "tidemark/train/optimizers.h"
 
 namespace tidemark::nn {
 

@@ -71,34 +71,4 @@ Tensor binary_accuracy(const Tensor& y_true, const Tensor& y_pred, Source at) {
 
 }  // namespace body
 
-Mean::Mean(std::string name, Source at)
-    : total(zeros({}, DType::f64), {.name = name + "/total", .trainable = false}, at),
-      count(zeros({}, DType::f64), {.name = std::move(name) + "/count", .trainable = false}, at) {}
-
-void Mean::update(const Operand& x, Source at) const {
-  const SourceScope scope(at);
-  const Tensor value = tensor_of(x);
-  total.assign_add(sum(cast(stop_gradient(value), DType::f64)));
-  count.assign_add(cast(value.shape().open_size(), DType::f64));
-}
-
-void Mean::update(const Operand& x, const Operand& weight, Source at) const {
-  const SourceScope scope(at);
-  const Tensor value = cast(stop_gradient(tensor_of(x)), DType::f64);
-  const Tensor times = broadcast_to(cast(tensor_of(weight), DType::f64), value.shape());
-  total.assign_add(sum(value * times));
-  count.assign_add(sum(times));
-}
-
-Tensor Mean::result(Source at) const {
-  const SourceScope scope(at);
-  return cast(total / maximum(count, 1e-300), DType::f32);
-}
-
-void Mean::reset(Source at) const {
-  const SourceScope scope(at);
-  total.assign(zeros({}, DType::f64));
-  count.assign(zeros({}, DType::f64));
-}
-
 }  // namespace tidemark::nn::metrics

@@ -1,10 +1,10 @@
-// Metrics: functions of (y_true, y_pred).
+// Metrics of a batch: functions of (y_true, y_pred). Those that accumulate over batches are in
+// train/running_metrics.h.
 #pragma once
 
-#include <string>
+#include <cstdint>
 
-#include "tidemark/api/fields.h"
-#include "tidemark/api/variable.h"
+#include "tidemark/api/tensor.h"
 
 namespace tidemark::nn::metrics {
 
@@ -33,25 +33,5 @@ inline constexpr Metric sparse_accuracy = {body::sparse_accuracy};
 // The fraction of correct elements: y_pred is logits, above 0 means 1.
 inline constexpr Metric binary_accuracy = {body::binary_accuracy};
 inline constexpr TopK top_k = {};
-
-// A mean over many calls, eager or in a function. A handle: a copy is the same.
-//
-//   td::nn::metrics::Mean loss;
-//   loss.update(batch_loss);
-//   std::cout << loss.result();
-class Mean {
- public:
-  explicit Mean(std::string name = "mean", Source at = Source::here());
-
-  // Adds all elements of x, or x with this weight.
-  void update(const Operand& x, Source at = Source::here()) const;
-  void update(const Operand& x, const Operand& weight, Source at = Source::here()) const;
-  // 0 if nothing was added.
-  Tensor result(Source at = Source::here()) const;
-  void reset(Source at = Source::here()) const;
-
-  Variable total, count;  // f64, not trained.
-  TIDEMARK_FIELDS(total, count)
-};
 
 }  // namespace tidemark::nn::metrics

@@ -132,8 +132,10 @@ Optimizer::State::Work Optimizer::State::work(const std::vector<Gradient>& gradi
     if (!gradients[i].has_value()) continue;
     check_gradient(gradients[i], named[i].second, at);
     const size_t number = number_of(named[i].second, i, named[i].first);
-    work.push_back({number, &parameter(number), gradients[i]});
-    work.back().parameter->note_form(gradients[i]);
+    const bool keeps_form = kind->rule.is_elementwise || !gradients[i].is_rows();
+    work.push_back(
+        {number, &parameter(number), keeps_form ? gradients[i] : Gradient(gradients[i].dense(at))});
+    work.back().parameter->note_form(work.back().gradient);
   }
   return work;
 }
@@ -315,6 +317,7 @@ void Optimizer::tidemark_walk(const detail::VariablePath& path,
   see(path.field("learning_rate"), learning_rate);
   see(path.field("iterations"), iterations);
   if (state_->calls) see(path.field("calls"), *state_->calls);
+  for (const auto& [name, variable] : state_->kind->rule.state) see(path.field(name), variable);
   const std::lock_guard guard(state_->lock);
   for (const auto& each : state_->parameters) each->walk(path, see);
 }

@@ -1,4 +1,5 @@
-// Optimizers: SGD, Adam, AdamW, and your own rules.
+// Optimizer, which updates Variables by their gradients. The kinds are in train/optimizers.h; your
+// own is an UpdateRule.
 //
 //   td::nn::Adam optimizer({.learning_rate = 1e-3});
 //   auto step = td::function([=](const td::Tensor& x, const td::Tensor& y) {
@@ -71,45 +72,6 @@ class Optimizer {
   void declare(const NamedVariables& named) const;
 
   std::shared_ptr<State> state_;
-};
-
-struct SGDOptions {
-  Schedule learning_rate = 0.01;
-  double momentum = 0;
-  bool nesterov = false;
-  double weight_decay = 0;  // Added to the gradient: weight_decay times the parameter.
-  std::optional<double> clip_norm = {}, clip_global_norm = {};
-  int64_t accumulate = 1;
-  std::function<bool(const Variable&)> decays = {};
-};
-class SGD : public Optimizer {
- public:
-  explicit SGD(SGDOptions options = {}, Source at = Source::here());
-};
-
-struct AdamOptions {
-  Schedule learning_rate = 1e-3;
-  double beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8;
-  std::optional<double> clip_norm = {}, clip_global_norm = {};
-  int64_t accumulate = 1;
-};
-class Adam : public Optimizer {
- public:
-  explicit Adam(AdamOptions options = {}, Source at = Source::here());
-};
-
-// Adam with decoupled weight decay: each update shrinks parameters by rate * weight_decay.
-struct AdamWOptions {
-  Schedule learning_rate = 1e-3;
-  double beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8;
-  double weight_decay = 0.01;
-  std::optional<double> clip_norm = {}, clip_global_norm = {};
-  int64_t accumulate = 1;
-  std::function<bool(const Variable&)> decays = {};
-};
-class AdamW : public Optimizer {
- public:
-  explicit AdamW(AdamWOptions options = {}, Source at = Source::here());
 };
 
 }  // namespace tidemark::nn

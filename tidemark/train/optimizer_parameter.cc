@@ -97,8 +97,10 @@ Parameter::Parameter(Variable variable, std::string name, std::shared_ptr<const 
           [this](const SharedNumbers& shared) { use_accumulated(shared, false); }, named())),
       update_table_(function([this](const SharedNumbers& shared) { use_accumulated(shared, true); },
                              named())) {
-  for (const std::string& slot : kind_->rule.slots) slots_.push_back(declared(slot));
-  if (kind_->options.accumulate > 1) accumulated_ = declared("accumulated");
+  const UpdateRule& rule = kind_->rule;
+  for (size_t i = 0; i < rule.slots.size(); ++i)
+    slots_.push_back(declared(rule.slots[i], i < rule.initial.size() ? rule.initial[i] : 0));
+  if (kind_->options.accumulate > 1) accumulated_ = declared("accumulated", 0);
 }
 
 void Parameter::walk(const detail::VariablePath& path, const detail::SeeVariable& see) const {
@@ -115,9 +117,9 @@ DType Parameter::dtype() const { return wide(variable_.dtype()); }
 
 FunctionOptions Parameter::named() const { return {.name = cat(kind_->rule.name, " of ", name_)}; }
 
-Variable Parameter::declared(const std::string& slot) const {
+Variable Parameter::declared(const std::string& slot, double initial) const {
   return Variable(variable_.shape(),
-                  [](const Shape& shape, DType type) { return zeros(shape, type); },
+                  [initial](const Shape& shape, DType type) { return full(shape, initial, type); },
                   {.name = cat(kind_->rule.name, "/", slot, "/", name_),
                    .trainable = false,
                    .dtype = dtype(),

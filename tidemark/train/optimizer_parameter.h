@@ -59,7 +59,7 @@ class Parameter {
 
  private:
   DType dtype() const;
-  Variable declared(const std::string& slot) const;
+  Variable declared(const std::string& slot, double initial) const;
   FunctionOptions named() const;
   Tensor rows_of(const Gradient& gradient) const;
   Tensor mean_of_accumulated() const;

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "tidemark/api/variable.h"
+#include "tidemark/api/variable_walk.h"
 #include "tidemark/train/schedule.h"
 
 namespace tidemark::nn {
@@ -20,10 +21,15 @@ struct ParameterStep {
   bool decays = true;  // Whether weight decay applies.
 };
 
-// The rule is elementwise, so that rows can be updated alone.
 struct UpdateRule {
   std::string name = "optimizer";       // The prefix of the state's names: "adam/m/head/kernel".
-  std::vector<std::string> slots = {};  // State for each parameter, initially zero: "m", "v".
+  std::vector<std::string> slots = {};  // State for each parameter: "m", "v".
+  std::vector<double> initial = {};     // First values of the slots; zero where it is shorter.
+  // State shared by all parameters, which `numbers` reads and assigns.
+  NamedVariables state = {};
+  // Whether elements do not depend on each other, so that rows can be updated alone. Otherwise
+  // row-sparse gradients are made dense.
+  bool is_elementwise = true;
   // Computes scalars (f64) shared by all parameters, from the rate and the number of this update,
   // counted from 1. By default the rate alone.
   std::function<std::vector<Tensor>(const Tensor& rate, const Tensor& count)> numbers = {};

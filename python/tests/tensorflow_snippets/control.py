@@ -217,6 +217,105 @@ def tensor_array_dynamic():
     return ta.stack(), ta.size()
 
 
+def tensor_array_dynamic_in_a_traced_loop():
+    @tf.function(input_signature=[tf.TensorSpec([None, 3], tf.float32)])
+    def f(x):
+        ta = tf.TensorArray(tf.float32, size=0, dynamic_size=True)
+        for i in tf.range(tf.shape(x)[0]):
+            ta = ta.write(i, tf.reduce_sum(x[i]))
+        return ta.stack()
+
+    return f(tf.ones([4, 3])), f(tf.ones([2, 3])), f.experimental_get_tracing_count()
+
+
+def tensor_array_dynamic_in_nested_loops():
+    @tf.function
+    def f(x):
+        ta = tf.TensorArray(tf.float32, size=0, dynamic_size=True)
+        for i in tf.range(3):
+            for j in tf.range(2):
+                ta = ta.write(i * 2 + j, x[i] * tf.cast(j, tf.float32))
+        return ta.stack()
+
+    return f(tf.constant([1.0, 2.0, 3.0]))
+
+
+def tensor_array_dynamic_written_in_branches():
+    @tf.function(input_signature=[tf.TensorSpec([None], tf.float32)])
+    def f(x):
+        ta = tf.TensorArray(tf.float32, size=0, dynamic_size=True)
+        for i in tf.range(tf.shape(x)[0]):
+            if x[i] > 1.5:
+                ta = ta.write(i, x[i])
+            else:
+                ta = ta.write(i, -x[i])
+        return ta.stack()
+
+    return f(tf.constant([1.0, 2.0, 3.0])), f(tf.constant([1.0])), f.experimental_get_tracing_count()
+
+
+def tensor_array_dynamic_appended_to():
+    @tf.function
+    def f(x):
+        ta = tf.TensorArray(tf.float32, size=0, dynamic_size=True)
+        for i in tf.range(3):
+            ta = ta.write(ta.size(), x[i])
+        return ta.stack(), ta.size(), ta.read(1)
+
+    return f(tf.constant([1.0, 2.0, 3.0]))
+
+
+def tensor_array_dynamic_with_a_first_element():
+    @tf.function
+    def f(x):
+        ta = tf.TensorArray(tf.float32, size=2, dynamic_size=True).write(0, x[2])
+        for i in tf.range(1, 3):
+            ta = ta.write(i, x[i])
+        return ta.stack()
+
+    return f(tf.constant([1.0, 2.0, 3.0]))
+
+
+def tensor_array_dynamic_made_in_a_loop():
+    @tf.function
+    def f(x):
+        total = tf.constant(0.0)
+        for k in tf.range(4):
+            ta = tf.TensorArray(tf.float32, size=0, dynamic_size=True)
+            for i in tf.range(3):
+                ta = ta.write(i, x[i] * tf.cast(k, tf.float32))
+            total += tf.reduce_sum(ta.stack())
+        return total
+
+    return f(tf.constant([1.0, 2.0, 3.0]))
+
+
+def tensor_array_dynamic_gradient():
+    v = tf.Variable([1.0, 2.0, 3.0])
+
+    @tf.function
+    def f():
+        with tf.GradientTape() as tape:
+            ta = tf.TensorArray(tf.float32, size=0, dynamic_size=True)
+            for i in tf.range(3):
+                ta = ta.write(i, v[i] * v[i])
+            s = tf.reduce_sum(ta.stack() * tf.constant([1.0, 10.0, 100.0]))
+        return tf.convert_to_tensor(tape.gradient(s, v))
+
+    return f()
+
+
+def tensor_array_of_an_open_size():
+    @tf.function(input_signature=[tf.TensorSpec([None, 3], tf.float32)])
+    def f(x):
+        ta = tf.TensorArray(tf.float32, size=tf.shape(x)[0])
+        for i in tf.range(tf.shape(x)[0]):
+            ta = ta.write(i, x[i] * 2.0)
+        return ta.stack(), ta.size()
+
+    return f(tf.ones([4, 3])), f(tf.ones([2, 3])), f.experimental_get_tracing_count()
+
+
 def tensor_array_read_twice():
     ta = tf.TensorArray(tf.float32, size=2, clear_after_read=False)
     ta = ta.write(0, 1.0).write(1, 2.0)

@@ -45,12 +45,7 @@ def integer(number):
     return _core.constant(number, dtype=_core.i32)
 
 
-def is_dataset(value):
-    data = getattr(_core, "data", None)
-    return data is not None and isinstance(value, data.Dataset)
-
-
-tracing, untraced = _core._ag_tracing, _core._ag_untraced
+tracing = _core._ag_tracing
 op_count, ops_since = _core._ag_op_count, _core._ag_ops_since
 cond = _core._ag_cond
 loop = _core._ag_loop

@@ -3,6 +3,7 @@ import __future__
 
 import ast
 import functools
+import inspect
 import os
 import sys
 import types
@@ -11,13 +12,14 @@ import weakref
 from .backend import refuse_at
 from .jumps import Refused
 from .rewrite import THUNK, Rewriter
-from .scope import is_generator, place
+from .scope import place
 from .source import tree_of
 
 # Modules whose functions run as they are: they know nothing of traces, or know them already.
 LIBRARIES = {"tidemark", "numpy", "scipy", "pandas", "torch", "jax", "jaxlib", "tensorflow", "keras", "matplotlib", "pytest", "_pytest", "IPython",
              "ipykernel", "PIL", "sklearn", "tqdm"}
 STANDARD = (os.path.dirname(os.__file__) + os.sep, "<frozen ")  # A user's module may be called `test` or `code` too, but lies elsewhere.
+GENERATORS = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
 FUTURES = functools.reduce(int.__or__, (getattr(__future__, name).compiler_flag for name in __future__.all_feature_names))
 
 _cache = {}  # The id of a code object: a weak reference to it, and its rewritten code or None.
@@ -89,7 +91,7 @@ def _code_of(function, refuses):
                               refused.remedy + ", or pass autograph=False and use td.cond and td.while_loop")
         made = None
     key = id(code)
-    _cache[key] = weakref.ref(code, lambda _: _cache.pop(key, None)), made
+    _cache[key] = weakref.ref(code, lambda _, cache=_cache: cache.pop(key, None)), made
     return made
 
 
@@ -98,7 +100,7 @@ def _rewritten(function):
     tree = tree_of(function)
     if tree is None:
         return None
-    if is_generator(tree):
+    if function.__code__.co_flags & GENERATORS:
         kind = "coroutine" if isinstance(tree, ast.AsyncFunctionDef) else "generator"
         raise Refused(f"a {kind} cannot be traced", tree, "return a list or a tuple of the results")
     rewriter = Rewriter(function.__code__.co_freevars, _class_around(function.__qualname__))

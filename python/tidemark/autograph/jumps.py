@@ -64,7 +64,13 @@ def _jumps(nodes, kinds):
             yield from _jumps(node.body, tuple(k for k in kinds if k is ast.Return))
             yield from _jumps(node.orelse, kinds)
         elif not isinstance(node, FUNCTIONS + (ast.ClassDef,)):
-            yield from _jumps(ast.iter_child_nodes(node), kinds)
+            yield from _jumps(_statements_in(node), kinds)
+
+
+def _statements_in(node):
+    """What stands in the blocks of a statement, a handler or a case; an expression has none."""
+    blocks = (getattr(node, field, None) for field in ("body", "orelse", "handlers", "finalbody", "cases"))
+    return [part for block in blocks if isinstance(block, list) for part in block]
 
 
 ALL = (ast.Return, ast.Break, ast.Continue)
@@ -212,8 +218,15 @@ class _DropUnread(ast.NodeTransformer):
         return node
 
 
+def _sets_flags(node):
+    return any(isinstance(part, ast.Assign) and isinstance(part.targets[0], ast.Name) and part.targets[0].id.startswith("ag__") or _sets_flags(part)
+               for part in _statements_in(node))
+
+
 def _drop_unread(function):
     """Removes the flags that nothing reads."""
+    if not _sets_flags(function):
+        return
     nodes = list(ast.walk(function))
     read = {node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)}
     read |= {name for node in nodes for name in getattr(node, "stops", [])}

@@ -92,9 +92,23 @@ class TensorList(Collected):
         return f"[{self.rows.shape[0]} tensors appended in a traced loop]"
 
 
-class Buffer(Collected):
-    """`rows` has room for every element; it is None until the first is appended. `count` is an int32 tensor. `appends` is how many elements the
-    loops around add at most: a first trace finds out, with too little room."""
+class Growing(Collected):
+    """A loop adds elements to it, and it has room for all of them: `appends` is how many that are, which a first trace finds out, with too
+    little room. Before the loop it is None."""
+
+    appends = None
+
+    def with_room(self, room):
+        """As the loop that makes the room starts with it; None in the first trace."""
+        return self
+
+    def grows(self):
+        """Whether the loop that starts with it makes its room. One inside that loop does not."""
+        return False
+
+
+class Buffer(Growing):
+    """`rows` has room for every element; it is None until the first is appended. `count` is an int32 tensor."""
 
     def __init__(self, room, rows, count, appends):
         self.room, self.rows, self.count, self.appends = room, rows, count, appends
@@ -145,26 +159,37 @@ class Buffer(Collected):
                "append in every trip, choosing the value with td.where, or write into td.TensorArray(dtype, max_size=n)")
 
 
-class _Weight(threading.local):
-    """How many times the block that is being traced runs: the product of the trips of the loops around it, or None if that is not known."""
+class _Loops(threading.local):
+    """The loops around the block that is being traced, the outermost first: their numbers of trips, None for one that is not known."""
 
-    trips = 1
+    def __init__(self):
+        self.trips = []
 
 
-weight = _Weight()
+loops = _Loops()
 
 
 class Appends:
-    """Counts appends: one in the body of inner loops is as many as their trips."""
+    """How many elements a loop adds at most to the `before` there were: an append in the body of inner loops counts as many times as they run."""
 
-    def __init__(self):
-        self.most = 0
+    def __init__(self, before=0):
+        self.before, self.depth, self.added = before, len(loops.trips), 0
+
+    def most(self):
+        return self.before + self.added
 
     def add(self):
-        if weight.trips is None:
-            refuse("append: the number of trips of this loop is known only when the program runs, and so the length of the list is not bounded",
-                   "loop over td.range(n) with a plain number n and break, or write into td.TensorArray(dtype, max_size=n)")
-        self.most += weight.trips
+        self.added += self._times()
+
+    def _times(self):
+        times = 1
+        for trips in loops.trips[self.depth :]:
+            times = self.refuse() if trips is None else times * trips
+        return times
+
+    def refuse(self):
+        refuse("append: the number of trips of this loop is known only when the program runs, and so the length of the list is not bounded",
+               "loop over td.range(n) with a plain number n and break, or write into td.TensorArray(dtype, max_size=n)")
 
 
 def joined(before, items):

@@ -4,7 +4,7 @@ Works on the statements that jumps.py leaves: control flow is nested, and `retur
 """
 import ast
 
-from .scope import FUNCTIONS, Names, assigned_outside, free_names
+from .scope import Names, assigned_outside, free_names
 
 
 def annotate(function):
@@ -15,24 +15,41 @@ def annotate(function):
 
 class _Liveness:
     def __init__(self, function):
-        nested = [node for node in ast.walk(function) if isinstance(node, FUNCTIONS) and node is not function]
         # What reading a nested function's name reads and changes: it may be called there.
         self.captured, self.assigned = {}, {}
-        for node in nested:
-            if not isinstance(node, ast.Lambda):
+        for node in ast.walk(function):
+            if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and node is not function:
                 self.captured.setdefault(node.name, set()).update(free_names(node))
                 self.assigned.setdefault(node.name, set()).update(assigned_outside(node))
-        for node in ast.walk(function):
-            if isinstance(node, ast.Assign) and isinstance(node.value, ast.Lambda):
+            elif isinstance(node, ast.Assign) and isinstance(node.value, ast.Lambda):
                 for target in node.targets:
                     if isinstance(target, ast.Name):
                         self.captured.setdefault(target.id, set()).update(free_names(node.value))
         self.rules = {ast.If: self.if_, ast.While: self.while_, ast.For: self.for_, ast.With: self.with_, ast.Try: self.try_,
                       ast.TryStar: self.try_, ast.Match: self.match, ast.Delete: self.delete}
         self.handlers = frozenset()  # Read by handlers that an exception here may reach.
+        self.known = {}  # Names of a statement, by its identity: blocks are asked for at each level around them.
+
+    def names(self, *nodes):
+        merged = Names()
+        for node in nodes:
+            merged.add(self._names_of(node))
+        return merged
+
+    def _names_of(self, node):
+        known = self.known.get(id(node))
+        if known is None:
+            if isinstance(node, (ast.If, ast.While)):
+                known = self.names(node.test, *node.body, *node.orelse)
+            elif isinstance(node, ast.For):
+                known = self.names(node.target, node.iter, *node.body, *node.orelse)
+            else:
+                known = Names(node)
+            self.known[id(node)] = known
+        return known
 
     def reads(self, *nodes):
-        return self._reached(Names(*nodes).reads)
+        return self._reached(self.names(*nodes).reads)
 
     def _reached(self, reads):
         """The names, and those that the nested functions among them read."""
@@ -49,8 +66,8 @@ class _Liveness:
         return live
 
     def simple(self, statement, live):
-        names = Names(statement)
-        reads = self._reached(names.reads)
+        names = self._names_of(statement)
+        reads = self._reached(set(names.reads))
         if isinstance(statement, (ast.Return, ast.Raise)):
             return reads | self.handlers
         return (live - names.binds) | reads
@@ -107,7 +124,7 @@ class _Liveness:
         return entered | self.reads(statement.subject)
 
     def _note(self, statement, live, nodes):
-        names = Names(*nodes)
+        names = self.names(*nodes)
         called = set().union(*(self.assigned[name] for name in names.reads if name in self.assigned))
         statement.binds, statement.live = names.binds | called, live | self.handlers
         statement.attributes, statement.changed, statement.grown = names.attributes, names.changed, names.grown

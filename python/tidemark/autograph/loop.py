@@ -9,7 +9,7 @@ from .branch import condition, traced_if
 from .errors import run
 from .state import State
 from .trace_loop import TracedLoop
-from .walk import elements_of, walk_of, walk_of_elements
+from .walk import walk_of
 
 MANY_OPS = 1000
 
@@ -28,11 +28,6 @@ def while_stmt(test, body, block):
 
 def for_stmt(items, goes_on, body, block):
     walk = walk_of(items) if backend.tracing() else None
-    if backend.tracing() and backend.is_dataset(items):
-        items = elements_of(items)
-        walk = walk_of_elements(items)
-        _warn(block, f"goes over a Dataset: its {len(items)} elements were read while tracing, and later calls use them again. "
-                     "Loop outside of the function, and call it with each element, to read the Dataset anew")
     if walk is not None:
         test = None if goes_on is None else lambda: run(goes_on, None)
         return TracedLoop("for", State(block, body), lambda item: run(body, item), condition=test, walk=walk).run()

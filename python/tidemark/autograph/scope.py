@@ -21,6 +21,27 @@ class Names(ast.NodeVisitor):
         for node in nodes:
             self.visit(node)
 
+    def add(self, other):
+        for name in ("reads", "binds", "attributes", "changed", "grown", "declared_global", "declared_nonlocal"):
+            getattr(self, name).update(getattr(other, name))
+
+    def visit(self, node):
+        """Python's own, without its work for each node: the method of a class is looked up once."""
+        kind = type(node)
+        rule = self.rules.get(kind)
+        if rule is None:
+            rule = self.rules[kind] = getattr(Names, "visit_" + kind.__name__, Names.generic_visit)
+        rule(self, node)
+
+    def generic_visit(self, node):
+        for part in _parts(node):
+            self.visit(part)
+
+    rules = {}
+
+    def visit_Constant(self, node):
+        pass
+
     def visit_Name(self, node):
         (self.reads if isinstance(node.ctx, ast.Load) else self.binds).add(node.id)
 
@@ -152,17 +173,37 @@ def is_generator(function):
         if isinstance(node, (ast.Yield, ast.YieldFrom, ast.Await, ast.AsyncFor, ast.AsyncWith)):
             return True
         if not isinstance(node, FUNCTIONS + (ast.ClassDef,)):
-            pending.extend(ast.iter_child_nodes(node))
+            pending += _parts(node)
     return isinstance(function, ast.AsyncFunctionDef)
 
 
 def place(node, at):
-    """Gives the node, and the parts of it that are new, the place of `at`: its first line, where it has several."""
-    for part in ast.walk(node):
-        if "type_params" in part._fields and not hasattr(part, "type_params"):
-            part.type_params = []  # Python 3.12 wants it.
-        if "lineno" in part._attributes and not hasattr(part, "lineno"):
+    """Gives the node, and the parts of it that are new, the place of `at`: its first line, where it has several. Parts of a node that has a place
+    already have theirs."""
+    pending = [node, *_parts(node)]
+    while pending:
+        part = pending.pop()
+        if "lineno" in part._attributes:
+            if hasattr(part, "lineno"):
+                continue
             ast.copy_location(part, at)
             if part.end_lineno != part.lineno:
                 part.end_lineno, part.end_col_offset = part.lineno, part.col_offset
+            if "type_params" in part._fields and not hasattr(part, "type_params"):
+                part.type_params = []  # Python 3.12 wants it.
+        if part is not node:
+            pending += _parts(part)
     return node
+
+
+def _parts(node):
+    """What stands directly in a node, without operators and the like, which hold nothing."""
+    parts = []
+    for field in node._fields:
+        value = getattr(node, field, None)
+        if isinstance(value, ast.AST):
+            if value._fields:
+                parts.append(value)
+        elif isinstance(value, list):
+            parts += [each for each in value if isinstance(each, ast.AST)]
+    return parts

@@ -22,8 +22,9 @@ def _block(lines, first):
     """The block that begins at line number `first`. An indented one stands in an `if` of one line, which keeps its columns."""
     block = inspect.getblock(lines[first - 1:])
     indented = block[0][:1].isspace()
-    tree = ast.parse(("if 1:\n" if indented else "") + "".join(block))
-    return ast.increment_lineno(tree, first - 1 - indented)
+    if indented and first == 1:
+        return ast.increment_lineno(ast.parse("if 1:\n" + "".join(block)), -1)
+    return ast.parse("\n" * (first - 1 - indented) + ("if 1:\n" if indented else "") + "".join(block))
 
 
 def _definition(tree, code):

@@ -6,7 +6,7 @@ The body is traced again where a trace of it teaches something: the structure of
 from . import backend
 from .backend import is_traced, refuse
 from .branch import and_
-from .lists import Appends, Buffer, Chunk, TensorList, Trip, Unfit, joined, parts, paths, rebuilt, stacked, weight
+from .lists import Appends, Buffer, Chunk, Growing, TensorList, Trip, Unfit, joined, loops, parts, paths, rebuilt, stacked
 from .state import NUMBERS, UNSET, described, is_number_like
 
 
@@ -66,7 +66,9 @@ class TracedLoop:
         # As what a list is traced that the loop changes in place, by the number of its slot: Trip, Buffer, list.
         self.kinds = {number: Trip for number, held in enumerate(state.held)
                       if state.slots[number].grows and isinstance(held, (list, TensorList))}
-        self.rooms = {}  # Of Buffers.
+        self.rooms = {}  # Of what grows, by the number of its slot: None in the first trace.
+        # What the loops around had added before this one: each trace of the body counts from there.
+        self.added = [(held.appends, held.appends.added) for held in state.start if isinstance(held, Growing) and held.appends is not None]
         self.never_set = set()
         self.carried = {}
 
@@ -92,26 +94,29 @@ class TracedLoop:
             self._finish(self._traced())
             return True
         except _Again:
-            return False
+            pass
         except Unfit as unfit:
             if unfit.owner[0] is not self:
                 raise
             self.kinds[unfit.owner[1]] = unfit.kind
-            return False
+        return False
 
     def _start(self, number):
         """The value of a place before the first trip."""
         held = self.state.start[number]
+        if isinstance(held, Growing) and held.grows():
+            return held.with_room(self.rooms.setdefault(number, None))
         if self.kinds.get(number) is not Buffer:
             return held
         if isinstance(self.state.held[number], Trip):
             raise Unfit(self.state.held[number], Buffer)
         count = len(held)
         rows = joined(held, []) if count else None
-        room = self.rooms.get(number, count)
+        room = self.rooms.setdefault(number, None)
+        room = count if room is None else room
         if rows is not None and room > count:
             rows = backend.concat([rows, backend.zeros((room - count, *rows.shape[1:]), rows.dtype)], 0)
-        return Buffer(room, rows, backend.integer(count), Appends())
+        return Buffer(room, rows, backend.integer(count), Appends(count))
 
     def _traced(self):
         self.trip_lists = {number: None for number, kind in self.kinds.items() if kind is Trip}
@@ -175,7 +180,8 @@ class TracedLoop:
 
     def _body(self, number, carries, slices):
         trip = self._enter(carries)
-        outer, weight.trips = weight.trips, None if None in (self.trips, weight.trips) else weight.trips * self.trips
+        self._count_anew()
+        loops.trips.append(self.trips)
         try:
             self.body(backend.outer(self.walk.item(number if trip is None else trip, slices)) if self.walk else None)
         except UnboundLocalError as error:
@@ -183,7 +189,7 @@ class TracedLoop:
                 raise
             refuse(f"{self.name}: `{error.name}` is read in a trip before it is set", "give it a value before the loop")
         finally:
-            weight.trips = outer
+            loops.trips.pop()
         ends = self.state.take()
         self._drop_unset(ends)
         given = [leaf for number, carry in self.carried.items() for leaf in carry.next(ends[number])]
@@ -200,15 +206,21 @@ class TracedLoop:
             self.carried = {number: carry for number, carry in self.carried.items() if number not in unset}
             raise _Again
 
+    def _grown(self):
+        """What this loop makes room for: its number, room and Appends."""
+        starts = ((number, room, self.carried[number].start) for number, room in self.rooms.items())
+        return [(number, room, start.appends) for number, room, start in starts if isinstance(start, Growing)]
+
+    def _count_anew(self):
+        for appends, count in [*self.added, *((appends, 0) for _, _, appends in self._grown())]:
+            appends.added = count
+
     def _check_rooms(self):
-        for number, carry in self.carried.items():
-            if isinstance(carry.start, Buffer):
-                most = len(self.state.start[number]) + carry.start.appends.most
-                carry.start.appends.most = 0
-                if self.rooms.get(number) != most:
-                    self.rooms[number] = most
-                    del self.carried[number]
-                    raise _Again
+        for number, room, appends in self._grown():
+            if room is None or room != appends.most():
+                self.rooms[number] = appends.most()
+                del self.carried[number]
+                raise _Again
 
     def _elements(self, number, trip):
         """What a trip appends to a list, for the loop to stack."""

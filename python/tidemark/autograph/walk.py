@@ -1,6 +1,4 @@
 """What a traced `for` goes over: slices of tensors, numbers of td.range, several of them side by side."""
-import itertools
-
 from . import backend
 from .backend import TENSORS, Variable, refuse
 from .lists import TensorList
@@ -61,29 +59,6 @@ def _zipped(items):
         return tuple(walk.item(number, [next(slices) for _ in walk.walked]) for walk in inner)
 
     return Walk(inner[0].trips, [tensor for walk in inner for tensor in walk.walked], item, any(walk.needs_number for walk in inner))
-
-
-MOST_ELEMENTS = 100_000
-
-
-def elements_of(dataset):
-    """The elements of a Dataset, as tensors that are captured by the program."""
-    elements = backend.untraced(lambda: list(itertools.islice(dataset, MOST_ELEMENTS + 1)))
-    if len(elements) > MOST_ELEMENTS:
-        refuse(f"for: a traced loop over a Dataset reads it while tracing, and it has more than {MOST_ELEMENTS:,} elements",
-               "loop over the Dataset outside of the function, and call the function with each element")
-    return elements
-
-
-def walk_of_elements(elements):
-    """Elements of one structure and type as slices of stacked tensors; None if they differ, as the last batch may."""
-    flat = [backend.tree.flatten(element) for element in elements]
-    types = [(structure, [(leaf.dtype, leaf.shape) for leaf in leaves]) for leaves, structure in flat]
-    if not elements or any(one != types[0] for one in types):
-        return None
-    structure = flat[0][1]
-    stacks = backend.untraced(lambda: [backend.stack(list(column)) for column in zip(*(leaves for leaves, _ in flat))])
-    return Walk(len(elements), stacks, lambda _, slices: structure.unflatten(slices), False)
 
 
 def is_walked(items):

@@ -15,5 +15,8 @@ from . import initializers, losses, metrics, schedules
 from ._training import fit
 from ._module import Lambda, Module, build, summary
 from ._rule import ParameterStep, UpdateRule
+from ._pickle import add_to_layers as _add_pickles
+
+_add_pickles()
 
 __all__ = [name for name in globals() if not name.startswith("_")]

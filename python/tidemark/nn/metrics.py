@@ -1,3 +1,3 @@
-"""Metrics: functions of (y_true, y_pred), and Mean, a mean over many calls."""
+"""Metrics: functions of (y_true, y_pred), and metrics that run over batches: Mean, F1, AUC and others."""
 
 from .._core.nn.metrics import *  # noqa: F403

@@ -7,7 +7,7 @@ import numpy as np
 import tidemark as td
 
 from . import dtypes, nest
-from .errors import InvalidArgumentError, OutOfRangeError, warn
+from .errors import InvalidArgumentError, OutOfRangeError
 from .shapes import TensorShape, TensorSpec
 from .tensor import convert, integer, is_tensor, spec_of, wrap
 
@@ -281,9 +281,6 @@ class Dataset:
         return iter(self._inner)
 
     def __iter__(self):
-        if td.is_tracing():
-            warn("a dataset is read while a function is traced: its elements become part of the program, and later calls see the same ones; "
-                 "loop over the dataset outside, and call the function with each element")
         return Iterator(self)
 
     def as_numpy_iterator(self):

@@ -56,7 +56,7 @@ class _Trace:
         leaves = [wrap(next(given)) if isinstance(leaf, TensorSpec) else leaf.get() for leaf in self._leaves]
         args, kwargs = nest.pack_sequence_as(self._arguments, leaves)
         with dialect.Tracing():
-            result = run_traced(lambda: owner.traced_function()(*args, **kwargs), tensors)
+            result = run_traced(lambda: owner.function_to_run()(*args, **kwargs), tensors)
         parts = [_plain(leaf) for leaf in nest.flatten(result)]
         self.structure = nest.map_structure(lambda _: None, result)
         self.kinds = [_kind(part) for part in parts]
@@ -149,8 +149,9 @@ class Function:
     python_function = property(lambda self: self._f)
     input_signature = property(lambda self: self._signature)
 
-    def traced_function(self):
-        return _autograph().convert(self._f) if self._autograph else self._f
+    def function_to_run(self):
+        """One that reads a Dataset runs without a trace, as it is."""
+        return _autograph().convert(self._f) if self._autograph and td.is_tracing() else self._f
 
     def __call__(self, *args, **kwargs):
         if _run_eagerly:

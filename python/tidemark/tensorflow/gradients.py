@@ -97,16 +97,9 @@ class GradientTape:
     def jacobian(self, target, sources, unconnected_gradients=UnconnectedGradients.NONE, parallel_iterations=None, experimental_use_pfor=True):
         self._ask()
         flat, target = nest.flatten(sources), convert(target)
-        if len(flat) > 1 and not self._persistent:
-            raise RuntimeError("GradientTape.jacobian by several sources needs tf.GradientTape(persistent=True), or one call with the sources stacked")
-        zero = _zeros(unconnected_gradients)
-        return nest.pack_sequence_as(sources, [self._jacobian(target._t, source, zero) for source in flat])
-
-    def _jacobian(self, target, source, zero):
-        native = _native(source)
-        if self._persistent and self._tape.gradient([target], [native], unconnected="none")[0] is None:
-            return wrap(td.zeros(list(target.shape) + list(native.shape), target.dtype)) if zero else None
-        return wrap(self._tape.jacobian(target, native))
+        unconnected = "zero" if _zeros(unconnected_gradients) else "none"
+        found = self._tape.jacobian(target._t, [_native(source) for source in flat], unconnected=unconnected)
+        return nest.pack_sequence_as(sources, [None if each is None else wrap(each) for each in found])
 
     def batch_jacobian(self, target, source, unconnected_gradients=UnconnectedGradients.NONE, parallel_iterations=None, experimental_use_pfor=True):
         target = convert(target)

@@ -1,6 +1,9 @@
-"""tf.TensorArray. Outside of traced loops it is a list of tensors; a traced loop carries it as one tensor with room for all elements."""
+"""tf.TensorArray. Outside of traced loops it is a list of tensors; a traced loop carries it as one tensor with room for all elements.
+
+One of dynamic size gets room for one further element a trip of its loop: that this many were written is checked when it is read.
+"""
 import tidemark as td
-from tidemark.autograph.state import Collected
+from tidemark.autograph.lists import Appends, Growing
 
 from . import dtypes
 from .errors import InvalidArgumentError, OutOfRangeError
@@ -8,30 +11,55 @@ from .shapes import TensorShape
 from .tensor import Tensor, convert, integer, integers, is_tensor, op, of_sizes, wrap
 
 
-class TensorArray(Collected):
+class _Writes(Appends):
+    """How many elements there are after a loop: those that were written before, and one a trip, in whichever of its branches."""
+
+    def __init__(self, items):
+        super().__init__(len(items))
+        self.written = sum(item is not None for item in items)
+
+    def add(self):
+        self.added = _larger(self.added, self._times())
+
+    def most(self):
+        return _larger(self.before, self.added + self.written)
+
+    def refuse(self):
+        _refuse_dynamic()
+
+
+class TensorArray(Growing):
     def __init__(self, dtype, size=None, dynamic_size=None, clear_after_read=None, tensor_array_name=None, handle=None, flow=None,
                  infer_shape=True, element_shape=None, colocate_with_first_write_call=True, name=None):
         self._dtype, self._dynamic = dtypes.as_dtype(dtype), bool(dynamic_size)
         self._infer, self._element = infer_shape, None if element_shape is None else TensorShape(element_shape)
-        self._items = [None] * self._known_size(size)  # Until a traced loop carries it.
-        self._buffer = self._size = None  # From then on: one tensor with room for all, None before the first write.
+        size = self._known_size(size)
+        is_open = isinstance(size, td.Dim)
+        self._items = None if is_open else [None] * size  # Until a traced loop carries it.
+        self._size = size if is_open else None  # From then on: one tensor with room for all, None before the first write.
+        self._buffer = None
+        self._count = self.appends = None  # And of dynamic size: how many are written, and the most that its loop writes.
+        if is_open and self._element is not None and self._element.is_fully_defined():
+            self._buffer = td.zeros([size, *self._element], self._dtype._td)
 
     @staticmethod
     def _known_size(size):
         if size is None:
             return 0
-        if is_tensor(size) and td.is_traced(convert(size)._t) and not isinstance(convert(size)._sizes, int):
-            return _open_size(size)
+        if is_tensor(size) and td.is_traced(convert(size)._t):
+            known = convert(size)._sizes
+            return known if isinstance(known, (int, td.Dim)) else _refuse_size()
         return integer(size, "TensorArray: size")
 
     dtype = property(lambda self: self._dtype)
     element_shape = property(lambda self: self._element or TensorShape(None))
     dynamic_size = property(lambda self: self._dynamic)
 
-    def _like(self, items=None, buffer=None, size=None):
+    def _like(self, items=None, buffer=None, size=None, count=None):
         made = object.__new__(TensorArray)
         made._dtype, made._dynamic, made._infer, made._element = self._dtype, self._dynamic, self._infer, self._element
         made._items, made._buffer, made._size = items, buffer, size
+        made._count, made.appends = count, self.appends
         return made
 
     # ---- writing ---------------------------------------------------------------------------------
@@ -47,7 +75,11 @@ class TensorArray(Collected):
         buffer, size = self._room()
         if buffer is None:
             buffer = td.zeros([size, *value._t.shape], self._dtype._td)
-        return self._like(buffer=td.put(buffer, position if isinstance(position, int) else position._t, value._t), size=size)
+        place, count = position if isinstance(position, int) else position._t, self._count
+        if count is not None:
+            self.appends.add()
+            count = td.maximum(count, td.cast(place, td.i32) + 1 if isinstance(place, td.Tensor) else place + 1)
+        return self._like(buffer=td.put(buffer, place, value._t), size=size, count=count)
 
     def _written(self, position, value):
         items = list(self._items)
@@ -116,6 +148,8 @@ class TensorArray(Collected):
         return wrap(td.gather(self.stack()._t, convert(indices)._t, 0))
 
     def size(self, name=None):
+        if self._count is not None:
+            return wrap(self._count)
         size = self._size if self._items is None else len(self._items)
         return Tensor(of_sizes([size])._t[0], size)
 
@@ -134,16 +168,32 @@ class TensorArray(Collected):
         if self._items is None:
             return self._buffer, self._size
         if self._dynamic:
-            raise InvalidArgumentError("TensorArray: dynamic_size=True in a traced loop, and so the bytes are not known; write TensorArray(dtype, size=n) with the most elements there can be")
-        size, shape = len(self._items), self._element
+            _refuse_dynamic()
+        return self._rows(len(self._items)), len(self._items)
+
+    def _rows(self, room):
+        """All elements as one tensor with this much room, None if nothing is known of them."""
         if any(item is not None for item in self._items):
-            return self.stack()._t, size
-        known = shape is not None and shape.is_fully_defined()
-        return (td.zeros([size, *shape], self._dtype._td) if known else None), size
+            rows = self.stack()._t
+            more = room - len(self._items)
+            return rows if more == 0 else td.concat([rows, td.zeros([more, *rows.shape[1:]], rows.dtype)], 0)
+        known = self._element is not None and self._element.is_fully_defined()
+        return td.zeros([room, *self._element], self._dtype._td) if known else None
+
+    def grows(self):
+        return self._dynamic and self._items is not None
+
+    def with_room(self, room):
+        room = len(self._items) if room is None else room
+        made = self._like(buffer=self._rows(room), size=room, count=td.constant(len(self._items), dtype=td.i32))
+        made.appends = _Writes(self._items)
+        return made
 
     def _filled(self):
         if self._buffer is None:
             raise InvalidArgumentError("TensorArray: it is read before anything is written; give element_shape, or write first")
+        if self._count is not None:
+            td.assert_that(self._count == self._size, "TensorArray: dynamic_size=True, and its loop did not write one further element in each trip; write TensorArray(dtype, size=n)")
         return self._buffer
 
     def _in_loop(self, buffer, size):
@@ -155,17 +205,29 @@ class TensorArray(Collected):
     def parts(self):
         """What a traced `for` or `while` carries from trip to trip, and what stays the same."""
         buffer, size = self._room()
-        return [buffer], (TensorArray, self._dtype, self._infer, size)
+        return [buffer] if self._count is None else [buffer, self._count], (TensorArray, self._dtype, self._infer, size, self.appends)
 
     @staticmethod
     def rebuilt(structure, leaves):
         made = object.__new__(TensorArray)
-        _, made._dtype, made._infer, made._size = structure
+        _, made._dtype, made._infer, made._size, made.appends = structure
         made._dynamic, made._items, made._element, made._buffer = False, None, None, leaves[0]
+        made._count = leaves[1] if len(leaves) > 1 else None
         return made
 
 
-def _open_size(size):
+def _larger(a, b):
+    """Of an open size and 0 the size: asking it for more would make a trace for its value alone."""
+    return b if isinstance(a, int) and a == 0 else a if isinstance(b, int) and b == 0 or a == b else max(a, b)
+
+
+def _refuse_dynamic():
+    raise InvalidArgumentError(
+        "TensorArray: dynamic_size=True in a traced loop whose number of trips is not known, and so the bytes are not; write TensorArray(dtype, size=n) with the most elements there can be"
+    )
+
+
+def _refuse_size():
     raise InvalidArgumentError(
         "TensorArray: the size is a tensor whose value is known only at run time, so the bytes are not; pass a Python int, or tf.shape(x)[0], whose value the plan knows"
     )

@@ -24,6 +24,39 @@ TEST(Index, OtherMistakesAreNot) {
   }
 }
 
+// tests/truth/edges_index.py compares all kinds of subscripts with NumPy.
+TEST(Index, SeveralTensorsPickTogether) {
+  const td::Tensor x = td::reshape(td::arange(12), {3, 4});
+  const td::Tensor rows = td::constant({0, 2, -1}), columns = td::constant({1, -1, 0});
+  EXPECT_EQ((x[{rows, columns}].to_vector<int>()), (std::vector<int>{1, 11, 8}));
+  const td::Tensor grid = x[{td::reshape(rows, {3, 1}), columns}];
+  EXPECT_EQ(grid.shape(), (td::Shape{3, 3}));
+  EXPECT_EQ(grid[1].to_vector<int>(), (std::vector<int>{9, 11, 8}));
+}
+
+TEST(Index, SeveralTensorsInAFunctionOfAnOpenSize) {
+  const auto f =
+      td::function([](const td::Tensor& x, const td::Tensor& i,
+                      const td::Tensor& j) { return x[{i, td::all, j}]; },
+                   {.input_signature = {td::spec({td::open, 2, td::open}), td::spec({2}, td::i32),
+                                        td::spec({2}, td::i64)}});
+  const td::Tensor i = td::constant({1, -1}), j = td::constant({-2, 0}, td::i64);
+  for (const int64_t n : {3, 5}) {
+    const td::Tensor x = td::random::normal({n, 2, n + 1}, {.key = td::random::Key(n)});
+    const td::Tensor got = f(x, i, j);
+    EXPECT_TRUE(td::identical(got, td::stack({x[{1, td::all, -2}], x[{-1, td::all, 0}]})));
+  }
+  EXPECT_THROW(f(td::zeros({1, 2, 5}), i, j), td::UserError);
+}
+
+TEST(Index, AVariableSubscriptedByTensorsHasItsGradient) {
+  td::Variable x(td::zeros({3, 4}));
+  td::GradientTape tape;
+  const td::Tensor y = td::sum(x.value()[{td::constant({0, 0, 2}), td::constant({1, 1, 3})}]);
+  const td::Tensor slope = tape.gradient(y, x);
+  EXPECT_EQ(slope.to_vector<float>(), (std::vector<float>{0, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1}));
+}
+
 TEST(Transpose, TakesAnOrderThatIsComputed) {
   std::vector<int64_t> order;
   for (int64_t axis = 2; axis >= 0; --axis) order.push_back((axis + 1) % 3);

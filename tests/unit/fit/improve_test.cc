@@ -16,7 +16,7 @@ constexpr int32_t kLayers = 16;
 // reads its input and the gradient of its output, and writes over the latter.
 RegionModel chain() {
   RegionModel model;
-  const auto add = [&](std::vector<int32_t> reads, std::vector<int32_t> overwrites) {
+  const auto add = [&](NumberList reads, NumberList overwrites) {
     const auto number = static_cast<int32_t>(model.steps.size());
     ModelStep step;
     step.node = number;

@@ -301,7 +301,7 @@ TEST(Function, WarnsOnceWhereItsCacheIsTooSmall) {
             "trace and 0 "
             "programs in N of its limit of 1 B (half of it for one trace's programs), and has "
             "dropped 2 traces and 2 programs\n  give it a larger limit, such as {.cache_limit = "
-            "td::Bytes(int64_t{1} << 20)}; cache_info() "
+            "1_MiB}; cache_info() "
             "lists what it holds");
   EXPECT_EQ(f.cache_info().remade, 3);
 }
@@ -323,7 +323,7 @@ TEST(Function, WarnsOnceWhereProgramsOfSizesDoNotFit) {
             "trace and 1 "
             "program in N of its limit of 1 B (half of it for one trace's programs), and has "
             "dropped 0 traces and 3 programs\n  give it a larger limit, such as {.cache_limit = "
-            "td::Bytes(int64_t{1} << 20)}; cache_info() "
+            "1_MiB}; cache_info() "
             "lists what it holds");
   EXPECT_EQ(f.cache_info().remade, 3);
   EXPECT_EQ(f.cache_info().evictions, 5);

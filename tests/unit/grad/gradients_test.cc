@@ -160,6 +160,20 @@ TEST(Gradient, JacobianHasARowForEachResult) {
   expect_near(compiled(x), want.to_vector<double>(), "function");
 }
 
+TEST(Gradient, JacobiansBySeveralSourcesComeFromOneTape) {
+  const td::Tensor a = drawn({3}, 1), b = drawn({3}, 2), c = drawn({2}, 3);
+  td::GradientTape tape;
+  tape.watch(a);
+  tape.watch(b);
+  tape.watch(c);
+  const td::Tensor y = a * td::square(b);
+  const std::vector<td::Tensor> by = tape.jacobian(y, {a, b, c}, td::Unconnected::none);
+  expect_near(by[0], (td::eye(3, td::f64) * td::square(b)).to_vector<double>(), "by a");
+  expect_near(by[1], (td::eye(3, td::f64) * (2.0 * a * b)).to_vector<double>(), "by b");
+  EXPECT_FALSE(by[2].has_value());
+  EXPECT_EQ(tape.saved_bytes(), td::Bytes(0));
+}
+
 TEST(Gradient, HvpIsTheHessianTimesAVector) {
   const td::Tensor x = drawn({4}, 1), v = drawn({4}, 2);
   const auto f = [](const td::Tensor& x) { return td::sum(x * x * x) * td::sum(x); };

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <limits>
 
 #include "tests/unit/error_of.h"
 #include "tests/unit/machine_code.h"
@@ -13,7 +14,6 @@ namespace tidemark {
 namespace {
 
 namespace losses = nn::losses;
-namespace metrics = nn::metrics;
 
 double number(const Tensor& x) { return x.item<double>(); }
 
@@ -106,10 +106,108 @@ TEST(Losses, HaveTheGradientsOfDifferences) {
       [&](const Tensor& x) { return losses::sparse_categorical_crossentropy(labels, x); },
       [&](const Tensor& x) {
         return losses::sparse_categorical_crossentropy(labels, x, {.label_smoothing = 0.2});
+      },
+      [&](const Tensor& x) { return losses::hinge(sign(shares - 0.25), x); },
+      [&](const Tensor& x) { return losses::cosine(shares, x); },
+      [&](const Tensor& x) { return losses::kl_divergence(shares, x); },
+      [&](const Tensor& x) { return losses::poisson(shares, x); },
+      [&](const Tensor& x) { return losses::focal(round(shares), x, {.alpha = 0.3}); },
+      [&](const Tensor& x) { return losses::triplet(x, shares, shares - 1.0); },
+      [&](const Tensor& x) {
+        return losses::ctc(constant({{1, 1, 2}, {3, 0, 0}}), stack({x, x + shares}),
+                           {.label_lengths = constant({1, 1})});
+      },
+      [&](const Tensor& x) { return losses::mse(shares, x, {.weights = constant({1, 0, 3})}); },
+      [&](const Tensor& x) {
+        return losses::categorical_crossentropy(
+            shares, x, {.class_weights = constant({1.0, 0.5, 2.0, 0.0}, f64)});
       }};
   const Tensor x = drawn_f64({3, 4}, 2);
   for (size_t i = 0; i < all.size(); ++i)
     expect_slopes(grad(all[i])(x), differences(all[i], x), cat("loss ", i), 1e-6);
+}
+
+TEST(Losses, HaveTheirClosedForms) {
+  const Tensor sides = constant({1.0, -1.0, 1.0}), given = constant({0.25, 0.5, 3.0});
+  EXPECT_NEAR(number(losses::hinge(sides, given)), (0.75 + 1.5 + 0) / 3, 1e-6);
+  EXPECT_NEAR(number(losses::cosine(constant({{1.0, 0.0}, {1.0, 1.0}, {0.0, 0.0}}),
+                                    constant({{3.0, 0.0}, {-2.0, 2.0}, {1.0, 2.0}}))),
+              (0.0 + 1.0 + 1.0) / 3, 1e-6);
+  EXPECT_NEAR(number(losses::kl_divergence(constant({{0.5, 0.5, 0.0}}), zeros({1, 3}))),
+              std::log(1.5), 1e-6);
+  EXPECT_NEAR(number(losses::kl_divergence(constant({{0.25, 0.75}}), constant({{0.5, 0.5}}),
+                                           {.from_logits = false})),
+              0.25 * std::log(0.5) + 0.75 * std::log(1.5), 1e-6);
+  EXPECT_NEAR(number(losses::poisson(constant({2.0}), constant({0.5}))), std::exp(0.5) - 1, 1e-6);
+  EXPECT_NEAR(number(losses::poisson(constant({2.0}), constant({0.5}), {.from_logs = false})),
+              0.5 - 2 * std::log(0.5), 1e-6);
+  EXPECT_NEAR(number(losses::focal(constant({1.0, 0.0}), constant({0.9, 0.2}),
+                                   {.gamma = 2, .alpha = 0.25, .from_logits = false})),
+              -(0.25 * 0.01 * std::log(0.9) + 0.75 * 0.04 * std::log(0.8)) / 2, 1e-6);
+  EXPECT_NEAR(
+      number(losses::triplet(constant({{0.0, 0.0}, {1.0, 1.0}}), constant({{3.0, 4.0}, {1.0, 1.0}}),
+                             constant({{0.0, 4.5}, {9.0, 1.0}}))),
+      (5 - 4.5 + 1) / 2, 1e-6);
+}
+
+// By counting alignments: with equal logits each has the probability classes^-steps.
+TEST(Losses, CtcAddsUpAllAlignments) {
+  const auto loss = [](const Tensor& labels, int64_t steps) {
+    return number(losses::ctc(labels, zeros({1, steps, 3}, f64)));
+  };
+  const double third = std::log(3.0);
+  EXPECT_NEAR(loss(constant({{1}}), 1), third, 1e-9);
+  EXPECT_NEAR(loss(constant({{1}}), 2), 2 * third - std::log(3), 1e-9);  // 11, 01, 10.
+  EXPECT_NEAR(loss(constant({{1, 2}}), 2), 2 * third, 1e-9);
+  EXPECT_NEAR(loss(constant({{1, 2}}), 3), 3 * third - std::log(5), 1e-9);  // 112 122 012 102 120.
+  EXPECT_NEAR(loss(constant({{1, 1}}), 3), 3 * third, 1e-9);                // 101 alone.
+  EXPECT_NEAR(loss(zeros({1, 0}, i32), 4), 4 * third, 1e-9);
+  EXPECT_EQ(loss(constant({{1, 1}}), 2), std::numeric_limits<double>::infinity());
+  const Tensor slope =
+      grad([](const Tensor& x) { return losses::ctc(constant({{1, 1}}), x); })(zeros({1, 2, 3}));
+  EXPECT_TRUE(identical(slope, zeros({1, 2, 3})));
+}
+
+TEST(Losses, CtcIgnoresWhatIsBeyondTheLengths) {
+  const Tensor logits = drawn_f64({1, 6, 4}, 3);
+  const double want = number(losses::ctc(constant({{2, 3}}), logits[{all, Slice{.end = 4}}]));
+  EXPECT_NEAR(number(losses::ctc(constant({{2, 3, -1, 77}}), logits,
+                                 {.label_lengths = constant({2}), .logit_lengths = constant({4})})),
+              want, 1e-12);
+  // Another class may be the blank.
+  EXPECT_NEAR(number(losses::ctc(constant({{1, 2}}), roll(logits, -1, 2)[{all, Slice{.end = 4}}],
+                                 {.blank = 3})),
+              want, 1e-12);
+}
+
+TEST(Losses, AreWeightedMeans) {
+  const Tensor wanted = zeros({3, 2}), given = constant({{1.0, 1.0}, {2.0, 2.0}, {4.0, 6.0}});
+  const auto mse = [&](const Tensor& weights) {
+    return number(losses::mse(wanted, given, {.weights = weights}));
+  };
+  EXPECT_NEAR(mse(ones({3})), number(losses::mse(wanted, given)), 1e-6);
+  EXPECT_NEAR(mse(constant({1, 3, 0})), (1 * 1 + 3 * 4) / 4.0, 1e-6);
+  EXPECT_NEAR(mse(constant({{0.0, 0.0}, {0.0, 1.0}, {1.0, 0.0}})), (4 + 16) / 2.0, 1e-6);
+  EXPECT_EQ(mse(zeros({3})), 0);
+  const Tensor logits = drawn_f64({4, 3}, 5), labels = constant({0, 2, 1, 2});
+  const auto each = [&](int64_t row) {
+    return number(losses::sparse_categorical_crossentropy(labels[row], logits[row]));
+  };
+  const Tensor by_class = constant({1.0, 2.0, 5.0}, f64);
+  const double expected = (1 * each(0) + 5 * each(1) + 2 * each(2) + 5 * each(3)) / 13;
+  EXPECT_NEAR(
+      number(losses::sparse_categorical_crossentropy(labels, logits, {.class_weights = by_class})),
+      expected, 1e-12);
+  EXPECT_NEAR(number(losses::categorical_crossentropy(one_hot(labels, 3, f64), logits,
+                                                      {.class_weights = by_class})),
+              expected, 1e-12);
+  EXPECT_NEAR(number(losses::sparse_categorical_crossentropy(
+                  labels, logits, {.weights = constant({1, 0, 0, 2}), .class_weights = by_class})),
+              (each(0) + 10 * each(3)) / 11, 1e-12);
+  EXPECT_NEAR(number(losses::binary_crossentropy(
+                  constant({1.0, 0.0}), constant({0.5, 0.5}),
+                  {.from_logits = false, .class_weights = constant({1.0, 3.0})})),
+              std::log(2.0), 1e-6);
 }
 
 // A table of probabilities, or of shares of labels, would be as large as the gradient once more.
@@ -171,6 +269,43 @@ TEST(Losses, SayWhatDoesNotFit) {
                 "\n  it is the difference above which the loss is linear"));
 }
 
+TEST(Losses, SayWhichWeightsDoNotFit) {
+  const auto said = [](auto f) {
+    const std::string text = error_of(f), file = "losses_test.cc:";
+    const size_t begin = text.find(file) + file.size();
+    return text.substr(0, begin) + text.substr(text.find('\n', begin));
+  };
+  const std::string at = "\n  at losses_test.cc:\n  ";
+  EXPECT_EQ(said([] { losses::mse(ones({3, 2}), ones({3, 2}), {.weights = ones({2})}); }),
+            "losses::mse: weights f32[2] do not fit the losses [3, 2]" + at +
+                "give one weight for each example: the first axes of the losses");
+  EXPECT_EQ(said([] {
+              losses::sparse_categorical_crossentropy(zeros({3}, i32), ones({3, 4}),
+                                                      {.class_weights = ones({3})});
+            }),
+            "losses::sparse_categorical_crossentropy: class_weights f32[3] are not one for each "
+            "of 4 classes" +
+                at + "give them the shape [4]");
+  EXPECT_EQ(said([] { losses::focal(ones({3}), ones({3}), {.gamma = -1}); }),
+            "losses::focal: gamma must not be negative, got -1" + at +
+                "0 is the binary crossentropy; 2 is usual");
+  EXPECT_EQ(said([] { losses::triplet(ones({3}), ones({3}), ones({4})); }),
+            "losses::triplet: anchor f32[3], positive f32[3] and negative f32[4] are not vectors "
+            "of one shape" +
+                at + "give each of them [..., features]");
+  EXPECT_EQ(said([] { losses::ctc(ones({2, 3}), ones({2, 5, 4})); }),
+            "losses::ctc: labels f32[2, 3] do not fit logits f32[2, 5, 4]" + at +
+                "give class numbers [n, labels] and logits [n, steps, classes]");
+  EXPECT_EQ(said([] { losses::ctc(ones({2, 3}, i32), ones({2, 5, 4}), {.blank = 4}); }),
+            "losses::ctc: blank is 4 of 4 classes" + at +
+                "give the number of the class that is no label, 0 by default");
+  EXPECT_EQ(said([] {
+              losses::ctc(ones({2, 3}, i32), ones({2, 5, 4}), {.label_lengths = constant({3})});
+            }),
+            "losses::ctc: label_lengths i32[1] do not fit 2 sequences" + at +
+                "give one whole number for each: [2]");
+}
+
 // A negative index would count from the end: a label of -1, as files have for "none", would teach
 // the last class.
 TEST(Losses, ByClassNumberRefuseLabelsThatAreNoClass) {
@@ -201,7 +336,7 @@ TEST(Losses, ByClassNumberRefuseLabelsThatAreNoClass) {
       EXPECT_EQ(error_of(call), wanted(cat("losses_test.cc:", last - 1, " [", mine, "]")));
       EXPECT_EQ(error_of(step), wanted(cat("losses_test.cc:", last, " [", mine, "]")));
       EXPECT_THROW(sparse_softmax_cross_entropy(labels, scores), UserError);
-      EXPECT_THROW(metrics::top_k(labels, scores, 2), UserError);
+      EXPECT_THROW(nn::metrics::top_k(labels, scores, 2), UserError);
     }
   }
   EXPECT_NEAR(number(compiled(constant({4, 0}), scores)), std::log(5.0), 1e-6);
@@ -223,40 +358,6 @@ TEST(Losses, ByClassNumberLeaveAllAsItWasWhereALabelIsNoClass) {
   const Tensor before = scores.value() + 0;
   EXPECT_THROW(step(constant({1, -1})), UserError);
   EXPECT_TRUE(identical(scores, before));
-}
-
-TEST(Metrics, CountWhatIsRight) {
-  const Tensor scores = constant({{1.0, 3.0, 2.0}, {5.0, 0.0, 5.0}, {0.0, 1.0, 2.0}});
-  const Tensor labels = constant({1, 2, 0});
-  EXPECT_NEAR(number(metrics::sparse_accuracy(labels, scores)), 1.0 / 3, 1e-6);
-  EXPECT_NEAR(number(metrics::accuracy(labels, scores)), 1.0 / 3, 1e-6);
-  EXPECT_NEAR(number(metrics::accuracy(one_hot(labels, 3), scores)), 1.0 / 3, 1e-6);
-  EXPECT_NEAR(number(metrics::top_k(labels, scores, 1)), 1.0 / 3, 1e-6);
-  EXPECT_NEAR(number(metrics::top_k(labels, scores, 2)), 2.0 / 3, 1e-6);
-  EXPECT_NEAR(number(metrics::top_k(labels, scores, 3)), 1, 1e-6);
-  EXPECT_NEAR(
-      number(metrics::binary_accuracy(constant({1, 0, 1, 1}), constant({2.0, -1.0, -3.0, 0.1}))),
-      0.75, 1e-6);
-  const auto call = [&] { metrics::sparse_accuracy(constant({1, 2}), scores); };
-  const unsigned line = __LINE__ - 1;
-  EXPECT_EQ(
-      error_of(call),
-      cat("metrics::sparse_accuracy: labels i32[2] do not fit y_pred f32[3, 3]\n  at "
-          "losses_test.cc:",
-          line, "\n  one class number for each row: the shape of y_pred without its last axis"));
-}
-
-TEST(Metrics, AMeanRunsOverCallsEagerAndInFunctions) {
-  const metrics::Mean mean;
-  EXPECT_EQ(number(mean.result()), 0);
-  mean.update(3.0);
-  mean.update(constant({1.0, 2.0}));
-  EXPECT_EQ(number(mean.result()), 2);
-  const auto f = function([mean](const Tensor& x) { mean.update(x, 3); });
-  f(constant({4.0}));
-  EXPECT_EQ(number(mean.result()), 3);
-  mean.reset();
-  EXPECT_EQ(number(mean.result()), 0);
 }
 
 }  // namespace

@@ -1,9 +1,10 @@
-#include "tidemark/train/optimizer.h"
+#include "tidemark/train/optimizers.h"
 
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <functional>
+#include <map>
 #include <random>
 #include <string>
 #include <utility>
@@ -44,15 +45,27 @@ Numbers gradient_of(int step, size_t count) {
   return gradient;
 }
 
+// One element of a parameter, and two numbers that a rule keeps of it.
+struct Element {
+  double p, m, v;
+};
+
 // What a formula in doubles makes of a parameter, one element after another.
 struct Formula {
   double rate = 0, beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8, decay = 0;
   double momentum = 0, sgd_decay = 0;
   bool nesterov = false, is_adam = true;
+  // Of other kinds: the update of an element by the gradient, its number from 1 and the rate.
+  std::function<void(Element&, double, int, double)> other = {};
+  double first_m = 0;
 
   void step(Numbers& p, Numbers& m, Numbers& v, const Numbers& g, int count, double at) const {
     for (size_t i = 0; i < p.size(); ++i) {
-      if (is_adam) {
+      if (other) {
+        Element element{p[i], m[i], v[i]};
+        other(element, g[i], count, at);
+        p[i] = element.p, m[i] = element.m, v[i] = element.v;
+      } else if (is_adam) {
         m[i] = beta1 * m[i] + (1 - beta1) * g[i];
         v[i] = beta2 * v[i] + (1 - beta2) * g[i] * g[i];
         const double m_hat = m[i] / (1 - std::pow(beta1, count));
@@ -67,7 +80,7 @@ struct Formula {
     }
   }
   Numbers after(int steps, Numbers p, const std::function<double(int)>& rate_at) const {
-    Numbers m(p.size()), v(p.size());
+    Numbers m(p.size(), first_m), v(p.size());
     for (int i = 0; i < steps; ++i) step(p, m, v, gradient_of(i, p.size()), i + 1, rate_at(i));
     return p;
   }
@@ -106,8 +119,84 @@ struct Case {
   Formula formula;
 };
 
+double squared(double x) { return x * x; }
+
+// The rules of elements that are neither Adam's nor those of gradient descent.
+void rmsprop(Element& e, double g, int, double rate) {
+  e.m = 0.9 * e.m + 0.1 * g * g;
+  e.v = 0.5 * e.v + g / (std::sqrt(e.m) + 1e-3);
+  e.p -= rate * e.v;
+}
+void centered_rmsprop(Element& e, double g, int, double rate) {
+  e.m = 0.75 * e.m + 0.25 * g * g;
+  e.v = 0.75 * e.v + 0.25 * g;
+  e.p -= rate * g / (std::sqrt(e.m - squared(e.v)) + 1e-3);
+}
+void adagrad(Element& e, double g, int, double rate) {
+  const double decayed = g + 0.25 * e.p;
+  e.m += squared(decayed);
+  e.p -= rate * decayed / (std::sqrt(e.m) + 1e-10);
+}
+void adadelta(Element& e, double g, int, double rate) {
+  e.m = 0.9 * e.m + 0.1 * g * g;
+  const double change = std::sqrt(e.v + 1e-3) / std::sqrt(e.m + 1e-3) * g;
+  e.v = 0.9 * e.v + 0.1 * squared(change);
+  e.p -= rate * change;
+}
+void adamax(Element& e, double g, int count, double rate) {
+  e.m = 0.9 * e.m + 0.1 * g;
+  e.v = std::max(0.75 * e.v, std::abs(g) + 1e-8);
+  e.p -= rate / (1 - std::pow(0.9, count)) * e.m / e.v;
+}
+void nadam(Element& e, double g, int count, double rate) {
+  const auto momentum = [](int step) { return 0.9 * (1 - 0.5 * std::pow(0.96, step * 0.25)); };
+  double product = 1;
+  for (int i = 1; i <= count; ++i) product *= momentum(i);
+  e.m = 0.9 * e.m + 0.1 * g;
+  e.v = 0.999 * e.v + 0.001 * g * g;
+  const double ahead = momentum(count + 1);
+  const double direction =
+      (1 - momentum(count)) * g / (1 - product) + ahead * e.m / (1 - product * ahead);
+  e.p -= rate * direction / (std::sqrt(e.v / (1 - std::pow(0.999, count))) + 1e-8);
+}
+void lion(Element& e, double g, int, double rate) {
+  const double ahead = 0.875 * e.m + 0.125 * g;
+  e.p -= rate * ((ahead > 0 ? 1 : ahead < 0 ? -1 : 0) + 0.25 * e.p);
+  e.m = 0.75 * e.m + 0.25 * g;
+}
+
 const std::vector<Case>& cases() {
   static const std::vector<Case> all = {
+      {"rmsprop with momentum",
+       [] {
+         return nn::RMSprop(
+             {.learning_rate = 0.05, .alpha = 0.9, .epsilon = 1e-3, .momentum = 0.5});
+       },
+       {.rate = 0.05, .other = rmsprop}},
+      {"centered rmsprop",
+       [] {
+         return nn::RMSprop(
+             {.learning_rate = 0.05, .alpha = 0.75, .epsilon = 1e-3, .centered = true});
+       },
+       {.rate = 0.05, .other = centered_rmsprop}},
+      {"adagrad",
+       [] { return nn::Adagrad({.learning_rate = 0.1, .initial = 0.5, .weight_decay = 0.25}); },
+       {.rate = 0.1, .other = adagrad, .first_m = 0.5}},
+      {"adadelta",
+       [] { return nn::Adadelta({.learning_rate = 2, .epsilon = 1e-3}); },
+       {.rate = 2, .other = adadelta}},
+      {"adamax",
+       [] { return nn::Adamax({.learning_rate = 0.05, .beta2 = 0.75}); },
+       {.rate = 0.05, .other = adamax}},
+      {"nadam",
+       [] { return nn::NAdam({.learning_rate = 0.05, .momentum_decay = 0.25}); },
+       {.rate = 0.05, .other = nadam}},
+      {"lion",
+       [] {
+         return nn::Lion(
+             {.learning_rate = 0.05, .beta1 = 0.875, .beta2 = 0.75, .weight_decay = 0.25});
+       },
+       {.rate = 0.05, .other = lion}},
       {"sgd", [] { return SGD({.learning_rate = 0.1}); }, {.rate = 0.1, .is_adam = false}},
       {"sgd with decay",
        [] { return SGD({.learning_rate = 0.1, .weight_decay = 0.2}); },
@@ -137,6 +226,50 @@ TEST(Optimizer, FollowsTheFormulaInEagerCodeAndInFunctions) {
     expect_near(eager, expected);
     EXPECT_EQ(eager, compiled);  // The same bits.
   }
+}
+
+// Its lengths are those of the whole parameter, so that rows cannot be updated alone.
+Numbers lamb_after(int steps, Numbers p, double rate, double decay) {
+  Numbers m(p.size()), v(p.size()), change(p.size());
+  for (int count = 1; count <= steps; ++count) {
+    const Numbers g = gradient_of(count - 1, p.size());
+    double length = 0, step_length = 0;
+    for (size_t i = 0; i < p.size(); ++i) {
+      m[i] = 0.9 * m[i] + 0.1 * g[i];
+      v[i] = 0.999 * v[i] + 0.001 * g[i] * g[i];
+      change[i] = m[i] / (1 - std::pow(0.9, count)) /
+                      (std::sqrt(v[i] / (1 - std::pow(0.999, count))) + 1e-6) +
+                  decay * p[i];
+      length += squared(p[i]), step_length += squared(change[i]);
+    }
+    for (size_t i = 0; i < p.size(); ++i)
+      p[i] -= rate * std::sqrt(length / step_length) * change[i];
+  }
+  return p;
+}
+
+TEST(Optimizer, LambFitsTheStepToTheLengthOfTheParameter) {
+  const auto make = [] { return nn::LAMB({.learning_rate = 0.05, .weight_decay = 0.25}); };
+  const Numbers eager = trained(make(), false);
+  expect_near(eager, lamb_after(kSteps, kStart, 0.05, 0.25), 1e-5);
+  EXPECT_EQ(eager, trained(make(), true));
+  // A parameter of zeros takes the step as it is.
+  const Variable zero(zeros({3}));
+  make().apply_gradients({ones({3})}, {zero});
+  expect_near(zero.value().to_vector<double>(), {-0.05, -0.05, -0.05}, 1e-6);
+}
+
+TEST(Optimizer, LambMakesRowSparseGradientsDense) {
+  const auto run = [](bool sparse) {
+    const Variable table(reshape(f32s(kStart), {4, 2}));
+    const nn::LAMB optimizer;
+    GradientTape tape;
+    const Tensor picked = sparse ? gather(table, constant({1, 3, 1}))
+                                 : matmul(one_hot(constant({1, 3, 1}), 4), table);
+    optimizer.minimize(tape, sum(square(picked)), std::vector{table});
+    return table.value().to_vector<double>();
+  };
+  expect_near(run(true), run(false));
 }
 
 TEST(Optimizer, LeavesOutOfTheDecayWhoIsNotToDecay) {
@@ -362,6 +495,10 @@ TEST(Minimize, SaysWhatIsWrong) {
             "optimizer: gradients cannot be clipped to a norm of -1" + at + "give a norm above 0");
   EXPECT_EQ(said([&] { Adam({.beta1 = 1}); }),
             "Adam: .beta1 is 1" + at + "give a number from 0 to below 1");
+  EXPECT_EQ(said([&] { nn::Lion({.beta2 = -0.5}); }),
+            "Lion: .beta2 is -0.5" + at + "give a number between 0 and 1");
+  EXPECT_EQ(said([&] { nn::Adagrad({.initial = -1}); }),
+            "Adagrad: .initial is -1" + at + "give 0 or more");
   EXPECT_EQ(said([&] { SGD({.nesterov = true}); }),
             "SGD: .nesterov without momentum" + at + "give .momentum, 0.9 for example");
 }
@@ -387,6 +524,27 @@ TEST(OptimizerState, IsMadeInWhicheverTraceFirstWantsItAndFoundByOthers) {
   // Every step had the same direction: m is 1 - 0.9^3 of the gradient it would settle at.
   const Numbers m = nn::variables(optimizer)[2].value().to_vector<double>();
   EXPECT_NEAR(m[0], ((0.9 * 3 + 4) * 0.9 + 5) * 0.1, 1e-5);
+}
+
+// State that parameters share is saved with theirs: NAdam's product of momenta.
+TEST(OptimizerState, ContinuesFromACheckpointAsIfItHadNeverStopped) {
+  const std::string file = testing::TempDir() + "optimizer_state.safetensors";
+  for (const Case& each : cases()) {
+    const Variable p(f32s(kStart), {.name = "p"});
+    const Optimizer first = each.make();
+    const auto gradient = [](int i) { return f32s(gradient_of(i, kStart.size())); };
+    for (int i = 0; i < 3; ++i) first.apply_gradients({gradient(i)}, {p});
+    io::Checkpoint({{"p", p}, {"optimizer", first}}).save(file);
+    const Variable q(f32s(kStart), {.name = "p"});
+    const Optimizer second = each.make();
+    second.build(std::map<std::string, Variable>{{"p", q}});
+    io::Checkpoint({{"p", q}, {"optimizer", second}}).load(file);
+    for (int i = 3; i < 6; ++i) {
+      first.apply_gradients({gradient(i)}, {p});
+      second.apply_gradients({gradient(i)}, {q});
+    }
+    EXPECT_TRUE(identical(p.value(), q.value())) << each.name;
+  }
 }
 
 TEST(OptimizerState, BelongsToAllCopiesOfTheHandle) {
@@ -535,13 +693,37 @@ TEST(OptimizerBytes, AnEagerUpdateTakesNoneBesideItsState) {
 }
 
 TEST(OptimizerBytes, AnUpdateIsOneKernel) {
-  const Variable p(ones({1000}), {.name = "p"});
-  const Adam optimizer;
+  for (const Case& each : cases()) {
+    std::vector<size_t> steps;
+    for (const size_t count : {2U, 3U}) {
+      const Optimizer optimizer = each.make();
+      std::vector<Variable> parameters;
+      std::vector<Tensor> gradients;
+      for (size_t i = 0; i < count; ++i) {
+        const auto size = 1000 + static_cast<int64_t>(i);
+        parameters.emplace_back(ones({size}));
+        gradients.push_back(ones({size}));
+      }
+      const auto step = function([=](const std::vector<Tensor>& given) {
+        optimizer.apply_gradients({given.begin(), given.end()}, parameters);
+      });
+      steps.push_back(step.plan(gradients).timeline().size());
+    }
+    // That of the numbers, and one for each parameter.
+    EXPECT_EQ(steps, (std::vector<size_t>{3, 4})) << each.name;
+  }
+}
+
+// The lengths are known only after a pass over the parameter; the step is computed again, not kept.
+TEST(OptimizerBytes, LambKeepsNoStepOfTheParametersSize) {
+  const MachineCode machine;
+  const Variable p(ones({1 << 18}), {.name = "p"});
+  const nn::LAMB optimizer({.weight_decay = 0.1});
   const auto step =
       function([=](const Tensor& gradient) { optimizer.apply_gradients({gradient}, {p}); });
-  const Plan plan = step.plan(spec({1000}));
-  // That of the numbers, and that of the parameter.
-  EXPECT_EQ(plan.timeline().size(), 2U) << plan.to_text();
+  const auto profile = step.profile(ones({1 << 18}));
+  EXPECT_LE(profile.planned.count, 4096);
+  EXPECT_EQ(profile.touched, profile.planned);
 }
 
 // ---- rows ---------------------------------------------------------------------------------------
@@ -556,7 +738,7 @@ const std::vector<std::vector<int32_t>> kLookups = {{3, 1, 3, 0}, {1, 1, 4, 1}, 
 
 // What the formula makes of each row when it is looked up, and then only.
 Numbers lazily(const Formula& formula, Numbers table, int64_t wide) {
-  Numbers m(table.size()), v(table.size());
+  Numbers m(table.size(), formula.first_m), v(table.size());
   int count = 0;
   for (const std::vector<int32_t>& ids : kLookups) {
     ++count;

@@ -1,0 +1,203 @@
+"""Layers, losses and optimizers of td.nn from Python, against PyTorch: values, and gradients by the input and every Variable, in f64."""
+import numpy as np
+import pytest
+
+import tidemark as td
+from tidemark import nn
+
+torch = pytest.importorskip("torch")
+F = torch.nn.functional
+
+
+def array(*shape, seed=0):
+    return np.random.default_rng(seed).normal(size=shape)
+
+
+def close(ours, theirs):
+    np.testing.assert_allclose(np.asarray(ours), theirs.detach().numpy(), rtol=1e-9, atol=1e-11)
+
+
+def compare(layer, x, variables, forward, training=False):
+    """Eager and compiled. The output is weighted, so that every element has a gradient of its own."""
+    with nn.Training(training):
+        y = layer(x)
+    weights = np.sin(np.arange(np.prod(y.shape))).reshape(y.shape)
+    theirs = [torch.tensor(x, requires_grad=x.dtype == np.float64), *(torch.tensor(np.asarray(v.value()), requires_grad=True) for v in variables)]
+    wanted = forward(*theirs)
+    (wanted * torch.tensor(weights)).sum().backward()
+
+    def step(x):
+        with nn.Training(training), td.GradientTape() as tape:
+            if x.dtype == td.f64:
+                tape.watch(x)
+            y = layer(x)
+            loss = td.sum(y * weights)
+        slopes = tape.gradient(loss, [x, *variables] if x.dtype == td.f64 else variables)
+        return y, [slope.dense() if isinstance(slope, td.RowGradient) else slope for slope in slopes]
+
+    for run in (step, td.function(step)):
+        y, slopes = run(td.asarray(x))
+        close(y, wanted)
+        for slope, source in zip(slopes, theirs if x.dtype == np.float64 else theirs[1:]):
+            close(slope, source.grad)
+
+
+ACTIVATIONS = {"relu": F.relu, "gelu": F.gelu, "silu": F.silu, "sigmoid": torch.sigmoid, "tanh": torch.tanh, "softmax": lambda x: F.softmax(x, -1),
+               "softplus": F.softplus, "elu": F.elu}
+
+
+@pytest.mark.parametrize("activation", ACTIVATIONS)
+def test_dense(activation):
+    layer = nn.Dense(4, activation=activation, dtype=td.f64)
+    layer(array(5, 3))
+    compare(layer, array(5, 3), [layer.kernel, layer.bias], lambda x, w, b: ACTIVATIONS[activation](x @ w + b))
+
+
+def test_embedding():
+    layer = nn.Embedding(10, 3, dtype=td.f64)
+    ids = np.array([[1, 2, 1], [9, 1, 0]])
+    layer(ids)
+    compare(layer, ids, [layer.table], lambda ids, table: F.embedding(ids, table))
+
+
+def images_first(x):
+    return x.permute(0, 3, 1, 2)
+
+
+def images_last(x):
+    return x.permute(0, 2, 3, 1)
+
+
+@pytest.mark.parametrize("strides, dilations, groups", [(1, 1, 1), (2, 1, 2), (1, 2, 1)])
+def test_conv2d(strides, dilations, groups):
+    layer = nn.Conv2D(6, (3, 2), strides=strides, dilations=dilations, groups=groups, dtype=td.f64)
+    x = array(2, 8, 7, 4)
+    layer(x)
+
+    def forward(x, w, b):
+        return images_last(F.conv2d(images_first(x), w.permute(3, 2, 0, 1), b, strides, 0, dilations, groups))
+    compare(layer, x, [layer.kernel, layer.bias], forward)
+
+
+@pytest.mark.parametrize("layer, function", [(nn.MaxPool2D((3, 2), strides=2), F.max_pool2d), (nn.AveragePool2D((3, 2), strides=2), F.avg_pool2d)],
+                         ids=["max", "average"])
+def test_pools(layer, function):
+    compare(layer, array(2, 7, 8, 3), [], lambda x: images_last(function(images_first(x), (3, 2), 2)))
+
+
+def test_pools_of_whole_images_and_flatten():
+    compare(nn.GlobalAveragePool2D(), array(2, 5, 4, 3), [], lambda x: x.mean((1, 2)))
+    compare(nn.Flatten(), array(2, 5, 4, 3), [], lambda x: x.flatten(1))
+
+
+def test_norms():
+    x = array(6, 5) * 3 + 1
+    layer, rms = nn.LayerNorm(dtype=td.f64), nn.RMSNorm(dtype=td.f64)
+    layer(x), rms(x)
+    compare(layer, x, [layer.scale, layer.bias], lambda x, w, b: F.layer_norm(x, (5,), w, b, 1e-5))
+    compare(rms, x, [rms.scale], lambda x, w: x / torch.sqrt((x * x).mean(-1, keepdim=True) + 1e-5) * w)
+
+
+@pytest.mark.parametrize("training", [True, False])
+def test_batch_norm(training):
+    x, layer = array(6, 5) * 3 + 1, nn.BatchNorm(dtype=td.f64)
+    layer(x)
+    layer.running_mean.assign(array(5, seed=1)), layer.running_variance.assign(array(5, seed=2) ** 2 + 1)
+    mean, variance = (torch.tensor(np.array(v.value())) for v in (layer.running_mean, layer.running_variance))
+    compare(layer, x, [layer.scale, layer.bias],
+            lambda x, w, b: F.batch_norm(x, None if training else mean, None if training else variance, w, b, training, eps=1e-3), training)
+
+
+@pytest.mark.parametrize("causal", [False, True])
+def test_attention(causal):
+    layer = nn.MultiHeadAttention(2, 3, causal=causal, dtype=td.f64)
+    x = array(2, 5, 6)
+    layer(x)
+    parts = [layer.query, layer.key, layer.value, layer.output]
+
+    def forward(x, *v):
+        q, k, w = ((x @ v[2 * i] + v[2 * i + 1]).unflatten(-1, (2, 3)).transpose(1, 2) for i in range(3))
+        mixed = F.scaled_dot_product_attention(q, k, w, is_causal=causal)
+        return mixed.transpose(1, 2).flatten(2) @ v[6] + v[7]
+    compare(layer, x, [v for part in parts for v in (part.kernel, part.bias)], forward)
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+def test_lstm(reverse):
+    layer = nn.LSTM(4, return_sequences=True, reverse=reverse, dtype=td.f64)
+    x = array(2, 5, 3)
+    layer(x)
+
+    def forward(x, w, u, b):
+        zero = torch.zeros(1, 2, 4, dtype=torch.float64)
+        x = x.flip(1) if reverse else x
+        y = torch._VF.lstm(x, (zero, zero), (w.T, u.T, b, torch.zeros_like(b)), True, 1, 0.0, True, False, True)[0]
+        return y.flip(1) if reverse else y
+    compare(layer, x, [layer.kernel, layer.recurrent, layer.bias], forward)
+
+
+# ---- losses
+
+CLASSES = np.array([0, 2, 1, 1])
+HOT = np.eye(3)[CLASSES]
+LOSSES = {
+    "mse": (nn.losses.mse, array(4, 3, seed=1), lambda y, p: F.mse_loss(p, y)),
+    "mae": (nn.losses.mae, array(4, 3, seed=1), lambda y, p: F.l1_loss(p, y)),
+    "huber": (lambda y, p: nn.losses.huber(y, p, delta=0.5), array(4, 3, seed=1), lambda y, p: F.huber_loss(p, y, delta=0.5)),
+    "binary": (nn.losses.binary_crossentropy, HOT, lambda y, p: F.binary_cross_entropy_with_logits(p, y)),
+    "categorical": (nn.losses.categorical_crossentropy, HOT, lambda y, p: F.cross_entropy(p, y)),
+    "smoothed": (lambda y, p: nn.losses.categorical_crossentropy(y, p, label_smoothing=0.1), HOT, lambda y, p: F.cross_entropy(p, y, label_smoothing=0.1)),
+    "sparse": (nn.losses.sparse_categorical_crossentropy, CLASSES, lambda y, p: F.cross_entropy(p, y)),
+}
+
+
+@pytest.mark.parametrize("name", LOSSES)
+def test_losses(name):
+    loss, y, function = LOSSES[name]
+    p = array(4, 3)
+    theirs = torch.tensor(p, requires_grad=True)
+    wanted = function(torch.tensor(y), theirs)
+    wanted.backward()
+    value, slope = td.value_and_grad(lambda p: loss(y, p))(td.asarray(p))
+    close(value, wanted)
+    close(slope, theirs.grad)
+
+
+# ---- optimizers
+
+OPTIMIZERS = {
+    "sgd": (lambda: nn.SGD(0.1), lambda p: torch.optim.SGD(p, 0.1)),
+    "momentum": (lambda: nn.SGD(0.1, momentum=0.9), lambda p: torch.optim.SGD(p, 0.1, momentum=0.9)),
+    "adam": (lambda: nn.Adam(0.01), lambda p: torch.optim.Adam(p, 0.01)),
+    "adamw": (lambda: nn.AdamW(0.01, weight_decay=0.1), lambda p: torch.optim.AdamW(p, 0.01, weight_decay=0.1)),
+}
+
+
+@pytest.mark.parametrize("name", OPTIMIZERS)
+def test_a_training_run(name):
+    ours, theirs = OPTIMIZERS[name]
+    x, y = array(16, 5), array(16, 2, seed=1)
+    model = nn.Sequential(nn.Dense(8, activation="tanh", dtype=td.f64), nn.Dense(2, dtype=td.f64))
+    model(x)
+    other = torch.nn.Sequential(torch.nn.Linear(5, 8), torch.nn.Tanh(), torch.nn.Linear(8, 2)).double()
+    with torch.no_grad():
+        for layer, number in ((model[0], 0), (model[1], 2)):
+            other[number].weight.copy_(torch.tensor(np.asarray(layer.kernel.value()).T))
+            other[number].bias.copy_(torch.tensor(np.asarray(layer.bias.value())))
+    optimizer, peer = ours(), theirs(other.parameters())
+
+    @td.function
+    def step(x, y):
+        with td.GradientTape() as tape:
+            loss = nn.losses.mse(y, model(x))
+        optimizer.minimize(tape, loss, model)
+        return loss
+
+    for _ in range(20):
+        peer.zero_grad()
+        wanted = F.mse_loss(other(torch.tensor(x)), torch.tensor(y))
+        wanted.backward()
+        peer.step()
+        np.testing.assert_allclose(float(step(x, y)), wanted.item(), rtol=1e-6)
+    for layer, number in ((model[0], 0), (model[1], 2)):
+        np.testing.assert_allclose(np.asarray(layer.kernel.value()).T, other[number].weight.detach().numpy(), rtol=1e-6, atol=1e-8)
