@@ -225,8 +225,13 @@ PyObject* run_split(Arguments& in) {
   return in.compute([&] { return split(x, sizes, axis, in.at); });
 }
 
+// The operands one by one, or in a list: einsum("ij,jk,kl", [a, b, c]).
 PyObject* run_einsum(Arguments& in) {
   const std::string subscripts = in.text(0);
+  if (in.is_none(2) && subscripts.find(',') != std::string::npos) {
+    const std::vector<Tensor> list = in.tensors(1);
+    return in.compute([&] { return einsum(subscripts, list, in.at); });
+  }
   const Operand& a = in.operand(1);
   if (in.is_none(2)) return in.compute([&] { return einsum(subscripts, a, in.at); });
   const Operand& b = in.operand(2);

@@ -12,8 +12,8 @@ Tensor scatter_max(const Operand& x, const Operand& indices, const Operand& upda
                    int64_t axis = 0, Source at = Source::here());
 Tensor scatter_min(const Operand& x, const Operand& indices, const Operand& updates,
                    int64_t axis = 0, Source at = Source::here());
-// x with updates multiplied at the indices, in order. Slopes at factors of 0 are right, but count as
-// constants when they are differentiated again.
+// x with updates multiplied at the indices, in order. Slopes at factors of 0 are right, but count
+// as constants when they are differentiated again.
 Tensor scatter_mul(const Operand& x, const Operand& indices, const Operand& updates,
                    int64_t axis = 0, Source at = Source::here());
 // Zeros of this shape, with updates added at the indices: the last axis of the indices names an
