@@ -235,21 +235,101 @@ PyObject* drawn(Arguments& in) {
   return in.compute([&] { return function(shape, options, in.at); });
 }
 
+PyObject* run_integers(Arguments& in) {
+  if (!is_tensor(in.object(1)) && !is_tensor(in.object(2)))
+    return drawn<static_cast<Tensor (*)(const Shape&, random::IntegersOptions, Source)>(
+                     random::integers),
+                 random::IntegersOptions>(in);
+  const Shape shape = in.shape(0);
+  const Operand &low = in.operand(1), &high = in.operand(2);
+  const random::WholeDrawOptions options{in.dtype(3), in.maybe_key(4)};
+  in.always_release();
+  return in.compute([&] { return random::integers(low, high, shape, options, in.at); });
+}
+
+PyObject* run_exponential(Arguments& in) {
+  const Shape shape = in.shape(0);
+  const random::ExponentialDrawOptions options{in.real(1), in.dtype(2), in.maybe_key(3)};
+  in.always_release();
+  return in.compute([&] { return random::exponential(shape, options, in.at); });
+}
+
+PyObject* run_gumbel(Arguments& in) {
+  const Shape shape = in.shape(0);
+  const random::DrawOptions options{in.dtype(1), in.maybe_key(2)};
+  in.always_release();
+  return in.compute([&] { return random::gumbel(shape, options, in.at); });
+}
+
+PyObject* run_laplace(Arguments& in) {
+  const Shape shape = in.shape(0);
+  const random::LaplaceOptions options{in.real(1), in.real(2), in.dtype(3), in.maybe_key(4)};
+  in.always_release();
+  return in.compute([&] { return random::laplace(shape, options, in.at); });
+}
+
+PyObject* run_truncated_normal(Arguments& in) {
+  const Shape shape = in.shape(0);
+  const random::TruncatedNormalOptions options{in.real(1), in.real(2),  in.real(3),
+                                               in.real(4), in.dtype(5), in.maybe_key(6)};
+  in.always_release();
+  return in.compute([&] { return random::truncated_normal(shape, options, in.at); });
+}
+
+// gamma and poisson.
+template <auto function, class Options>
+PyObject* drawn_by(Arguments& in) {
+  const Operand& parameter = in.operand(0);
+  const Shape shape = in.shape(1);
+  const Options options{in.dtype(2), in.maybe_key(3)};
+  in.always_release();
+  return in.compute([&] { return function(parameter, shape, options, in.at); });
+}
+
+PyObject* run_beta(Arguments& in) {
+  const Operand &a = in.operand(0), &b = in.operand(1);
+  const Shape shape = in.shape(2);
+  const random::DrawOptions options{in.dtype(3), in.maybe_key(4)};
+  in.always_release();
+  return in.compute([&] { return random::beta(a, b, shape, options, in.at); });
+}
+
+PyObject* run_categorical(Arguments& in) {
+  const Operand& logits = in.operand(0);
+  const random::CategoricalOptions options{in.maybe_integer(1), in.maybe_key(2)};
+  in.always_release();
+  return in.compute([&] { return random::categorical(logits, options, in.at); });
+}
+
+PyObject* run_multinomial(Arguments& in) {
+  const int64_t trials = in.integer(0);
+  const Operand& probabilities = in.operand(1);
+  const random::KeyOptions options{in.maybe_key(2)};
+  in.always_release();
+  return in.compute([&] { return random::multinomial(trials, probabilities, options, in.at); });
+}
+
 PyObject* run_bernoulli(Arguments& in) {
   const Shape shape = in.shape(0);
   in.always_release();
   if (is_tensor(in.object(1))) {
     const Operand& p = in.operand(1);
-    return in.compute([&] { return random::bernoulli(p, shape, in.at); });
+    const random::KeyOptions options{in.maybe_key(2)};
+    return in.compute([&] { return random::bernoulli(p, shape, options, in.at); });
   }
   const random::BernoulliOptions options{in.real(1), in.maybe_key(2)};
   return in.compute([&] { return random::bernoulli(shape, options, in.at); });
 }
 
 PyObject* run_permutation(Arguments& in) {
-  const int64_t n = in.integer(0);
-  const random::PermutationOptions options{in.maybe_key(1)};
   in.always_release();
+  if (is_tensor(in.object(0))) {
+    const Tensor x = in.tensor(0);
+    const random::ShuffleOptions options{in.integer(1), in.maybe_key(2)};
+    return in.compute([&] { return random::permutation(x, options, in.at); });
+  }
+  const int64_t n = in.integer(0);
+  const random::PermutationOptions options{in.maybe_key(2)};
   return in.compute([&] { return random::permutation(n, options, in.at); });
 }
 
@@ -340,9 +420,19 @@ constexpr Binding kBindings[] = {
     {"eye", run_eye, "rows: int, columns: int = none, dtype: dtype = f32"},
     {"random::normal", drawn<random::normal, random::NormalOptions>},
     {"random::uniform", drawn<random::uniform, random::UniformOptions>},
-    {"random::integers", drawn<random::integers, random::IntegersOptions>},
+    {"random::integers", run_integers,
+     "shape: shape, low: tensor = 0, high: tensor = 2, dtype: dtype = i32, key: key = none"},
     {"random::bernoulli", run_bernoulli, "shape: shape, p: tensor = 0.5, key: key = none"},
-    {"random::permutation", run_permutation},
+    {"random::permutation", run_permutation, "n: tensor, axis: int = 0, key: key = none"},
+    {"random::exponential", run_exponential},
+    {"random::gumbel", run_gumbel},
+    {"random::laplace", run_laplace},
+    {"random::truncated_normal", run_truncated_normal},
+    {"random::gamma", drawn_by<random::gamma, random::DrawOptions>},
+    {"random::beta", run_beta},
+    {"random::poisson", drawn_by<random::poisson, random::WholeDrawOptions>},
+    {"random::categorical", run_categorical},
+    {"random::multinomial", run_multinomial},
     {"dropout", run_dropout},
     {"check_numerics", plain<check_numerics>},
     {"assert_that", run_assert_that},

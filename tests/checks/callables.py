@@ -10,6 +10,7 @@ import subprocess
 import sys
 
 HEADERS = ("tidemark/calls/ops.h", "tidemark/calls/create.h", "tidemark/calls/random.h",
+           "tidemark/calls/distributions.h",
            "tidemark/grad/pooling.h", "tidemark/calls/effect.h")
 CONTROL_FLOW = "tidemark/trace/control_flow.h"
 OBJECTS = ("tidemark/ops/pointwise.h", "tidemark/ops/reduce.h")
