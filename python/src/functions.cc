@@ -108,6 +108,72 @@ PyObject* sorted(Arguments& in) {
 }
 
 template <auto function>
+PyObject* running(Arguments& in) {
+  const Operand& x = in.operand(0);
+  const int64_t axis = in.integer(1);
+  const RunningOptions options{in.boolean(2), in.boolean(3)};
+  return in.compute([&] { return function(x, axis, options, in.at); });
+}
+
+template <auto function>
+PyObject* directed(Arguments& in) {
+  const Operand& x = in.operand(0);
+  const int64_t axis = in.integer(1);
+  const DirectionOptions options{in.boolean(2)};
+  return in.compute([&] { return function(x, axis, options, in.at); });
+}
+
+PyObject* run_linear_scan(Arguments& in) {
+  const Operand &a = in.operand(0), &b = in.operand(1);
+  const int64_t axis = in.integer(2);
+  const DirectionOptions options{in.boolean(3)};
+  return in.compute([&] { return linear_scan(a, b, axis, options, in.at); });
+}
+
+PyObject* run_searchsorted(Arguments& in) {
+  const Operand &sorted = in.operand(0), &values = in.operand(1);
+  const SearchOptions options{in.boolean(2)};
+  return in.compute([&] { return searchsorted(sorted, values, options, in.at); });
+}
+
+std::optional<Dim> maybe_size(Arguments& in, size_t i) {
+  return in.is_none(i) ? std::optional<Dim>() : in.size(i);
+}
+
+PyObject* run_bincount(Arguments& in) {
+  const Operand& x = in.operand(0);
+  const BincountOptions options{in.maybe_tensor(1), maybe_size(in, 2)};
+  return in.compute([&] { return bincount(x, options, in.at); });
+}
+
+PyObject* run_histogram(Arguments& in) {
+  const Operand& x = in.operand(0);
+  const HistogramOptions options{in.integer(1), in.maybe_real(2), in.maybe_real(3)};
+  return in.compute([&] { return histogram(x, options, in.at); });
+}
+
+PyObject* run_quantile(Arguments& in) {
+  const Operand &x = in.operand(0), &q = in.operand(1);
+  const std::optional<int64_t> axis = in.maybe_integer(2);
+  const QuantileOptions options{static_cast<Interpolation>(in.word(3))};
+  return in.compute([&] { return quantile(x, q, axis, options, in.at); });
+}
+
+template <auto function>
+PyObject* sized(Arguments& in) {
+  const Operand& x = in.operand(0);
+  const SizeOptions options{maybe_size(in, 1)};
+  return in.compute([&] { return function(x, options, in.at); });
+}
+
+template <auto function>
+PyObject* segmented(Arguments& in) {
+  const Operand &data = in.operand(0), &segments = in.operand(1);
+  const std::optional<Dim> count = maybe_size(in, 2);
+  return in.compute([&] { return function(data, segments, count, in.at); });
+}
+
+template <auto function>
 PyObject* normalized(Arguments& in) {
   const Operand& x = in.operand(0);
   const NormOptions options{in.maybe_tensor(1), in.maybe_tensor(2), in.real(3)};
@@ -159,8 +225,13 @@ PyObject* run_split(Arguments& in) {
   return in.compute([&] { return split(x, sizes, axis, in.at); });
 }
 
+// The operands one by one, or in a list: einsum("ij,jk,kl", [a, b, c]).
 PyObject* run_einsum(Arguments& in) {
   const std::string subscripts = in.text(0);
+  if (in.is_none(2) && subscripts.find(',') != std::string::npos) {
+    const std::vector<Tensor> list = in.tensors(1);
+    return in.compute([&] { return einsum(subscripts, list, in.at); });
+  }
   const Operand& a = in.operand(1);
   if (in.is_none(2)) return in.compute([&] { return einsum(subscripts, a, in.at); });
   const Operand& b = in.operand(2);
@@ -235,21 +306,101 @@ PyObject* drawn(Arguments& in) {
   return in.compute([&] { return function(shape, options, in.at); });
 }
 
+PyObject* run_integers(Arguments& in) {
+  if (!is_tensor(in.object(1)) && !is_tensor(in.object(2)))
+    return drawn<static_cast<Tensor (*)(const Shape&, random::IntegersOptions, Source)>(
+                     random::integers),
+                 random::IntegersOptions>(in);
+  const Shape shape = in.shape(0);
+  const Operand &low = in.operand(1), &high = in.operand(2);
+  const random::WholeDrawOptions options{in.dtype(3), in.maybe_key(4)};
+  in.always_release();
+  return in.compute([&] { return random::integers(low, high, shape, options, in.at); });
+}
+
+PyObject* run_exponential(Arguments& in) {
+  const Shape shape = in.shape(0);
+  const random::ExponentialDrawOptions options{in.real(1), in.dtype(2), in.maybe_key(3)};
+  in.always_release();
+  return in.compute([&] { return random::exponential(shape, options, in.at); });
+}
+
+PyObject* run_gumbel(Arguments& in) {
+  const Shape shape = in.shape(0);
+  const random::DrawOptions options{in.dtype(1), in.maybe_key(2)};
+  in.always_release();
+  return in.compute([&] { return random::gumbel(shape, options, in.at); });
+}
+
+PyObject* run_laplace(Arguments& in) {
+  const Shape shape = in.shape(0);
+  const random::LaplaceOptions options{in.real(1), in.real(2), in.dtype(3), in.maybe_key(4)};
+  in.always_release();
+  return in.compute([&] { return random::laplace(shape, options, in.at); });
+}
+
+PyObject* run_truncated_normal(Arguments& in) {
+  const Shape shape = in.shape(0);
+  const random::TruncatedNormalOptions options{in.real(1), in.real(2),  in.real(3),
+                                               in.real(4), in.dtype(5), in.maybe_key(6)};
+  in.always_release();
+  return in.compute([&] { return random::truncated_normal(shape, options, in.at); });
+}
+
+// gamma and poisson.
+template <auto function, class Options>
+PyObject* drawn_by(Arguments& in) {
+  const Operand& parameter = in.operand(0);
+  const Shape shape = in.shape(1);
+  const Options options{in.dtype(2), in.maybe_key(3)};
+  in.always_release();
+  return in.compute([&] { return function(parameter, shape, options, in.at); });
+}
+
+PyObject* run_beta(Arguments& in) {
+  const Operand &a = in.operand(0), &b = in.operand(1);
+  const Shape shape = in.shape(2);
+  const random::DrawOptions options{in.dtype(3), in.maybe_key(4)};
+  in.always_release();
+  return in.compute([&] { return random::beta(a, b, shape, options, in.at); });
+}
+
+PyObject* run_categorical(Arguments& in) {
+  const Operand& logits = in.operand(0);
+  const random::CategoricalOptions options{in.maybe_integer(1), in.maybe_key(2)};
+  in.always_release();
+  return in.compute([&] { return random::categorical(logits, options, in.at); });
+}
+
+PyObject* run_multinomial(Arguments& in) {
+  const int64_t trials = in.integer(0);
+  const Operand& probabilities = in.operand(1);
+  const random::KeyOptions options{in.maybe_key(2)};
+  in.always_release();
+  return in.compute([&] { return random::multinomial(trials, probabilities, options, in.at); });
+}
+
 PyObject* run_bernoulli(Arguments& in) {
   const Shape shape = in.shape(0);
   in.always_release();
   if (is_tensor(in.object(1))) {
     const Operand& p = in.operand(1);
-    return in.compute([&] { return random::bernoulli(p, shape, in.at); });
+    const random::KeyOptions options{in.maybe_key(2)};
+    return in.compute([&] { return random::bernoulli(p, shape, options, in.at); });
   }
   const random::BernoulliOptions options{in.real(1), in.maybe_key(2)};
   return in.compute([&] { return random::bernoulli(shape, options, in.at); });
 }
 
 PyObject* run_permutation(Arguments& in) {
-  const int64_t n = in.integer(0);
-  const random::PermutationOptions options{in.maybe_key(1)};
   in.always_release();
+  if (is_tensor(in.object(0))) {
+    const Tensor x = in.tensor(0);
+    const random::ShuffleOptions options{in.integer(1), in.maybe_key(2)};
+    return in.compute([&] { return random::permutation(x, options, in.at); });
+  }
+  const int64_t n = in.integer(0);
+  const random::PermutationOptions options{in.maybe_key(2)};
   return in.compute([&] { return random::permutation(n, options, in.at); });
 }
 
@@ -275,11 +426,32 @@ constexpr Binding kBindings[] = {
     {"reshape", plain<reshape>},
     {"stop_gradient", plain<stop_gradient>},
     {"transpose", run_transpose},
-    {"cumsum", plain<cumsum>},
+    {"cumsum", running<cumsum>},
     {"first_equal", plain<first_equal>},
     {"gather", plain<gather>},
     {"put", plain<put>},
     {"scatter_add", plain<scatter_add>},
+    {"scatter_max", plain<scatter_max>},
+    {"scatter_min", plain<scatter_min>},
+    {"scatter_mul", plain<scatter_mul>},
+    {"scatter_nd", plain<scatter_nd>},
+    {"segment_sum", segmented<segment_sum>},
+    {"segment_mean", segmented<segment_mean>},
+    {"segment_prod", segmented<segment_prod>},
+    {"segment_max", segmented<segment_max>},
+    {"segment_min", segmented<segment_min>},
+    {"cummax", directed<cummax>},
+    {"cummin", directed<cummin>},
+    {"cumprod", running<cumprod>},
+    {"cumlogsumexp", running<cumlogsumexp>},
+    {"linear_scan", run_linear_scan},
+    {"searchsorted", run_searchsorted},
+    {"bincount", run_bincount},
+    {"histogram", run_histogram},
+    {"median", reduce<median>},
+    {"quantile", run_quantile},
+    {"unique", sized<unique>},
+    {"nonzero", sized<nonzero>},
     {"sort", sorted<sort>},
     {"argsort", sorted<argsort>},
     {"take_along_axis", plain<take_along_axis>},
@@ -319,6 +491,7 @@ constexpr Binding kBindings[] = {
     {"logsumexp", reduce<logsumexp>},
     {"norm", reduce<norm>},
     {"nan_to_num", run_nan_to_num},
+    {"nextafter", plain<nextafter>},
     {"isclose", close<isclose>},
     {"allclose", close<allclose>},
     {"leaky_relu", plain<leaky_relu>},
@@ -340,9 +513,19 @@ constexpr Binding kBindings[] = {
     {"eye", run_eye, "rows: int, columns: int = none, dtype: dtype = f32"},
     {"random::normal", drawn<random::normal, random::NormalOptions>},
     {"random::uniform", drawn<random::uniform, random::UniformOptions>},
-    {"random::integers", drawn<random::integers, random::IntegersOptions>},
+    {"random::integers", run_integers,
+     "shape: shape, low: tensor = 0, high: tensor = 2, dtype: dtype = i32, key: key = none"},
     {"random::bernoulli", run_bernoulli, "shape: shape, p: tensor = 0.5, key: key = none"},
-    {"random::permutation", run_permutation},
+    {"random::permutation", run_permutation, "n: tensor, axis: int = 0, key: key = none"},
+    {"random::exponential", run_exponential},
+    {"random::gumbel", run_gumbel},
+    {"random::laplace", run_laplace},
+    {"random::truncated_normal", run_truncated_normal},
+    {"random::gamma", drawn_by<random::gamma, random::DrawOptions>},
+    {"random::beta", run_beta},
+    {"random::poisson", drawn_by<random::poisson, random::WholeDrawOptions>},
+    {"random::categorical", run_categorical},
+    {"random::multinomial", run_multinomial},
     {"dropout", run_dropout},
     {"check_numerics", plain<check_numerics>},
     {"assert_that", run_assert_that},

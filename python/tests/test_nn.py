@@ -393,6 +393,56 @@ def test_losses():
     close(nn.losses.binary_crossentropy(hot, p), -(hot * np.log(s) + (1 - hot) * np.log(1 - s)).mean())
 
 
+def test_recurrent_layers_continue_from_a_state_and_skip_masked_steps():
+    x = np.random.default_rng(1).normal(size=(2, 5, 3)).astype(np.float32)
+    for layer in (nn.LSTM(4, return_sequences=True), nn.GRU(4, return_sequences=True), nn.SimpleRNN(4, return_sequences=True)):
+        whole = np.asarray(layer(x))
+        first, state = layer.run(x[:, :2])
+        rest, last = layer.run(x[:, 2:], initial=state)
+        close(np.concatenate([first, rest], 1), whole)
+        close(last[0] if isinstance(last, tuple) else last, whole[:, -1])
+        masked, _ = layer.run(x, mask=np.array([[True] * 5, [True] * 2 + [False] * 3]))
+        close(masked[1, 4], whole[1, 1])
+    both = nn.Bidirectional(nn.GRU(4), nn.GRU(4, reverse=True))
+    assert both(x).shape == (2, 8)
+    assert [name for name, _ in nn.named_variables(both)][4] == "backward/kernel"
+
+
+def test_group_norms():
+    x = np.random.default_rng(2).normal(size=(2, 5, 6)).astype(np.float32)
+    apart = x.reshape(2, 5, 3, 2)
+    wanted = (apart - apart.mean((1, 3), keepdims=True)) / np.sqrt(apart.var((1, 3), keepdims=True) + 1e-5)
+    close(nn.GroupNorm(3)(x), wanted.reshape(x.shape), 1e-5)
+    close(nn.InstanceNorm()(x), (x - x.mean(1, keepdims=True)) / np.sqrt(x.var(1, keepdims=True) + 1e-5), 1e-5)
+
+
+def test_attention_with_a_cache():
+    x = np.random.default_rng(3).normal(size=(2, 6, 8)).astype(np.float32)
+    attention = nn.MultiHeadAttention(4, 4, causal=True, key_heads=2, rotary=100.0, alibi=True)
+    whole, cache = np.asarray(attention(x)), nn.KVCache(8)
+    step = td.function(lambda token: attention(token, cache=cache))
+    parts = [np.asarray(attention(x[:, :3], cache=cache))] + [np.asarray(step(x[:, i:i + 1])) for i in range(3, 6)]
+    close(np.concatenate(parts, 1), whole, 1e-5)
+    assert int(cache.length) == 6 and step.cache_info().traces == 1
+    cache.reset()
+    assert int(cache.length) == 0
+
+
+def test_draws_of_other_distributions():
+    key = td.random.Key(1)
+    assert abs(float(td.mean(td.random.exponential([20000], rate=2.0, key=key))) - 0.5) < 0.02
+    assert abs(float(td.mean(td.random.gamma(3.0, [20000], key=key))) - 3) < 0.06
+    assert abs(float(td.mean(td.random.beta(2.0, 2.0, [20000], key=key))) - 0.5) < 0.02
+    assert abs(float(td.mean(td.cast(td.random.poisson(4.0, [20000], key=key), td.f32))) - 4) < 0.08
+    assert float(td.max(td.abs(td.random.truncated_normal([20000], key=key)))) <= 2
+    assert td.random.gumbel([3], key=key).shape == td.random.laplace([3], key=key).shape == (3,)
+    assert td.random.categorical(np.zeros((2, 5), np.float32), count=7, key=key).shape == (2, 7)
+    assert int(td.sum(td.random.multinomial(9, np.ones(4, np.float32), key=key))) == 9
+    assert np.array_equal(np.sort(np.asarray(td.random.permutation(td.arange(6), key=key))), np.arange(6))
+    bounds = np.asarray(td.random.integers([50, 2], td.constant([0, 10]), td.constant([3, 12]), key=key))
+    assert bounds[:, 0].max() < 3 and bounds[:, 1].min() >= 10
+
+
 def test_losses_of_other_kinds_and_weights():
     y, p, n = (np.random.default_rng(i).normal(size=(6, 3)) for i in range(3))
     side = np.sign(y)

@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <string>
+#include <vector>
 
 #include "tests/errors/expect_error.h"
 #include "tests/unit/machine_code.h"
@@ -163,6 +164,62 @@ TEST(BudgetErrors, NameFewerSlotsOfALoopIfTheyFit) {
   const int64_t slots = std::stoll(remedies.substr(begin + 24));
   EXPECT_LE(make(td::Save::slots(slots)).plan(td::spec({16, 16}), {.budget = budget}).peak(),
             budget);
+}
+
+// The gradient of two loops. They may fail, so that they run once, and a budget leaves what they
+// keep.
+class TwoLayers {
+ public:
+  enum class Encoder { plain, recomputed, printing };
+  explicit TwoLayers(Encoder encoder) : encoder_(encoder) {}
+
+  Tensor operator()(const Tensor& x, const Tensor& rows) const {
+    td::GradientTape tape;
+    tape.watch(x);
+    const auto encode = [&](const Tensor& from) { return layer("encoder", from, rows); };
+    const Tensor h = encoder_ == Encoder::recomputed ? td::recompute(encode)(x) : encode(x);
+    return tape.gradient(td::sum(layer("decoder", h, rows)), x);
+  }
+
+ private:
+  Tensor layer(const char* name, const Tensor& x, const Tensor& rows) const {
+    const td::NameScope scope(name);
+    if (encoder_ == Encoder::printing) td::print("a layer");
+    const auto trip = [&](const Tensor& i, const Tensor& c) {
+      return c + 0.01 * td::sin(td::matmul(c, c) + td::gather(rows, i));
+    };
+    return td::fori_loop(0, 64, trip, x, {.save = td::Save::all()});
+  }
+
+  Encoder encoder_;
+};
+
+TEST(BudgetErrors, NameALayerToRecomputeIfThatFits) {
+  const td::MachineCode machine;
+  const Threads one(1);
+  const auto plain = td::function(TwoLayers(TwoLayers::Encoder::plain));
+  const Tensor x = td::random::normal({16, 16}, {.key = td::random::Key(1)}),
+               rows = td::random::normal({64, 16}, {.key = td::random::Key(2)});
+  const td::Bytes budget(plain.plan(x, rows).floor().count * 3 / 4);
+  const std::string remedies = remedies_in([&] { plain.plan(x, rows, {.budget = budget}); });
+  const auto applied = td::function(TwoLayers(TwoLayers::Encoder::recomputed), {.budget = budget});
+  const td::Bytes peak = applied.plan(x, rows).peak();
+  EXPECT_NE(remedies.find(td::cat("; td::recompute around layer \"encoder\" fits in ", peak)),
+            std::string::npos)
+      << remedies << " but " << peak;
+  const std::vector<float> gradient = plain(x, rows).to_vector<float>();
+  EXPECT_EQ(applied(x, rows).to_vector<float>(), gradient);
+  EXPECT_NE(gradient[0], 0);
+}
+
+TEST(BudgetErrors, NameNoLayerThatHasAnEffect) {
+  const td::MachineCode machine;
+  const Threads one(1);
+  const auto f = td::function(TwoLayers(TwoLayers::Encoder::printing));
+  const auto x = td::spec({16, 16}), rows = td::spec({64, 16});
+  const td::Bytes budget(f.plan(x, rows).floor().count * 3 / 4);
+  const std::string remedies = remedies_in([&] { f.plan(x, rows, {.budget = budget}); });
+  EXPECT_EQ(remedies.find("td::recompute"), std::string::npos) << remedies;
 }
 
 // The remedy is of the same function on bf16: gradients and loops included.

@@ -215,15 +215,69 @@ def lstm(case):
         close(case, "y", layer(case["x"]).numpy())
 
 
+def one_way(kind, x, parameters, units):
+    state = torch.zeros(1, x.shape[0], units, dtype=x.dtype)
+    return getattr(torch._VF, kind)(x, state, parameters, True, 1, 0.0, False, False, True)[0]
+
+
+@judge("gru", "simple_rnn")
+def recurrent(case):
+    units = case["variable/recurrent"].shape[0]
+
+    def forward(x, kernel, recurrent, bias, recurrent_bias=None):
+        x = x.flip(1) if case.on("reverse") else x
+        second = torch.zeros_like(bias) if recurrent_bias is None else recurrent_bias
+        kind = "gru" if case.kind == "gru" else "rnn_tanh"
+        steps = one_way(kind, x, [kernel.T, recurrent.T, bias, second], units)
+        if not case.on("sequences"):
+            return steps[:, -1]
+        return steps.flip(1) if case.on("reverse") else steps
+    by_torch(case, forward, ("kernel", "recurrent", "bias") + (("recurrent_bias",) if case.kind == "gru" else ()))
+
+
+@judge("bidirectional")
+def bidirectional(case):
+    def forward(x, *both):
+        ways = [one_way("gru", way, [k.T, r.T, b, rb], r.shape[0]) for way, (k, r, b, rb) in ((x, both[:4]), (x.flip(1), both[4:]))]
+        return torch.cat([ways[0], ways[1].flip(1)], -1)
+    by_torch(case, forward, [f"{way}/{name}" for way in ("forward", "backward") for name in ("kernel", "recurrent", "bias", "recurrent_bias")])
+
+
+@judge("group_norm", "instance_norm")
+def group_norm(case):
+    groups = 3 if case.kind == "group_norm" else case["x"].shape[-1]
+    by_torch(case, lambda x, scale, bias: F.group_norm(x.permute(0, 3, 1, 2), groups, scale, bias, 1e-2).permute(0, 2, 3, 1),
+             ("scale", "bias"))
+
+
+def turned(x):
+    """RoPE as Llama's implementations write it."""
+    size = x.shape[-1]
+    angle = torch.arange(x.shape[-2])[:, None] * 100.0 ** (-torch.arange(0, size, 2) / size)
+    angle = torch.cat([angle, angle], -1)
+    half = torch.cat([-x[..., size // 2:], x[..., :size // 2]], -1)
+    return x * angle.cos() + half * angle.sin()
+
+
 @judge("attention")
 def attention(case):
     heads = int(case.number("heads"))
+    key_heads = int(case.number("key_heads", heads))
 
     def forward(x, qk, qb, kk, kb, vk, vb, ok, ob):
-        def parted(kernel, bias):
+        def parted(kernel, bias, count):
             y = x @ kernel + bias
-            return y.reshape(*y.shape[:-1], heads, -1).transpose(-3, -2)
-        y = F.scaled_dot_product_attention(parted(qk, qb), parted(kk, kb), parted(vk, vb), is_causal=case.on("causal"))
+            return y.reshape(*y.shape[:-1], count, -1).transpose(-3, -2)
+        q, k, v = parted(qk, qb, heads), parted(kk, kb, key_heads), parted(vk, vb, key_heads)
+        if case.on("rotary"):
+            q, k = turned(q), turned(k)
+        tokens = torch.arange(x.shape[-2])
+        added = torch.zeros(heads, len(tokens), len(tokens))
+        if case.on("alibi"):
+            added -= (2.0 ** (-8 * torch.arange(1, heads + 1) / heads))[:, None, None] * (tokens[:, None] - tokens).abs()
+        if case.on("causal"):
+            added = added.masked_fill(tokens > tokens[:, None], -torch.inf)
+        y = F.scaled_dot_product_attention(q, k, v, attn_mask=added, enable_gqa=True)
         return y.transpose(-3, -2).flatten(-2) @ ok + ob
     by_torch(case, forward, [f"{part}/{what}" for part in ("query", "key", "value", "output") for what in ("kernel", "bias")])
 
@@ -311,7 +365,9 @@ def binary_metric(case):
     def made(kind):
         return weighted(getattr(keras.metrics, kind)(thresholds=0.5, dtype="float64"), case)
     if case.kind == "auc":
+        torch.set_default_dtype(torch.float32)  # Keras mixes its own f32 with the default.
         wanted = weighted(keras.metrics.AUC(from_logits=True), case)
+        torch.set_default_dtype(torch.float64)
     elif case.kind == "f1":
         wanted = 2 / (1 / made("Precision") + 1 / made("Recall"))
     else:
@@ -458,6 +514,71 @@ def bernoulli(case):
     fits(scipy.stats.binomtest(int(case["y"].sum()), case["y"].size, case.number("p")).pvalue)
 
 
+def continuous(case, distribution):
+    assert np.isfinite(case["y"]).all()
+    fits(scipy.stats.kstest(case["y"], distribution.cdf).pvalue)
+
+
+@judge("exponential_draws")
+def exponential(case):
+    continuous(case, scipy.stats.expon(scale=1 / 2.5))
+
+
+@judge("gumbel")
+def gumbel(case):
+    continuous(case, scipy.stats.gumbel_r())
+
+
+@judge("laplace")
+def laplace(case):
+    continuous(case, scipy.stats.laplace(1, 3))
+
+
+@judge("truncated_normal")
+def truncated_normal(case):
+    low, high = case.number("low"), case.number("high")
+    assert (case["y"] >= 1 + 2 * low).all() and (case["y"] <= 1 + 2 * high).all()
+    continuous(case, scipy.stats.truncnorm(low, high, 1, 2))
+
+
+@judge("gamma")
+def gamma(case):
+    continuous(case, scipy.stats.gamma(case.number("alpha")))
+
+
+@judge("beta")
+def beta(case):
+    continuous(case, scipy.stats.beta(case.number("a"), case.number("b")))
+
+
+@judge("poisson_draws")
+def poisson(case):
+    wanted, y = scipy.stats.poisson(case.number("rate")), case["y"]
+    low, high = int(wanted.ppf(1e-4)), int(wanted.ppf(1 - 1e-4))
+    seen = np.bincount(np.clip(y, low, high) - low, minlength=high - low + 1)
+    chances = wanted.pmf(np.arange(low, high + 1))
+    chances[0], chances[-1] = wanted.cdf(low), wanted.sf(high - 1)
+    assert y.min() >= 0
+    fits(scipy.stats.chisquare(seen, chances / chances.sum() * y.size).pvalue)
+
+
+def chances(case):
+    return case["p"].astype(float) / case["p"].astype(float).sum()
+
+
+@judge("categorical")
+def categorical(case):
+    fits(scipy.stats.chisquare(np.bincount(case["y"], minlength=4), chances(case) * case["y"].size).pvalue)
+
+
+@judge("multinomial")
+def multinomial(case):
+    assert (case["y"].sum(1) == 1000).all()
+    fits(scipy.stats.chisquare(case["y"].sum(0), chances(case) * case["y"].sum()).pvalue)
+    spread = ((case["y"] - 1000 * case["p"]) ** 2 / (1000 * case["p"])).sum(1)
+    fits(scipy.stats.kstest(spread, scipy.stats.chi2(3).cdf).pvalue)
+
+
 @judge("dropout")
 def dropout(case):
     kept = case["y"] != 0
@@ -508,7 +629,7 @@ def public_names():
             return file.read()
     layers = {kind for path in glob.glob(os.path.join(ROOT, "tidemark", "nn", "*.h"))
               for kind in re.findall(r'kKind = "nn::(\w+)"', text(os.path.basename(path)[:-2], "nn"))}
-    own = {"Conv2D": "conv2d", "LSTM": "lstm", "MultiHeadAttention": "attention", "RMSNorm": "rms_norm", "MaxPool2D": "max_pool",
+    own = {"Conv2D": "conv2d", "LSTM": "lstm", "GRU": "gru", "SimpleRNN": "simple_rnn", "MultiHeadAttention": "attention", "RMSNorm": "rms_norm", "MaxPool2D": "max_pool",
            "AveragePool2D": "average_pool", "GlobalAveragePool2D": "global_average_pool"}
     found = {own.get(kind) or re.sub(r"(?<!^)(?=[A-Z])", "_", kind).lower() for kind in layers} - {"sequential", "lambda"}
     for header in ("losses", "metrics"):

@@ -139,6 +139,37 @@ void layers() {
             normal({3, 6, 5}));
     }
   }
+  for (const bool sequences : {false, true}) {
+    for (const bool reverse : {false, true}) {
+      const std::string words = td::cat(",sequences=", sequences, ",reverse=", reverse);
+      layer("gru" + words,
+            nn::GRU(4, {.return_sequences = sequences, .reverse = reverse, .dtype = td::f64}),
+            normal({3, 6, 5}));
+      layer("simple_rnn" + words,
+            nn::SimpleRNN(4, {.return_sequences = sequences, .reverse = reverse, .dtype = td::f64}),
+            normal({3, 6, 5}));
+    }
+  }
+  layer(
+      "bidirectional",
+      nn::Bidirectional(nn::GRU(4, {.return_sequences = true, .dtype = td::f64}),
+                        nn::GRU(4, {.return_sequences = true, .reverse = true, .dtype = td::f64})),
+      normal({3, 6, 5}));
+  layer("group_norm", nn::GroupNorm(3, {.epsilon = 1e-2, .dtype = td::f64}), normal({2, 4, 5, 6}));
+  layer("instance_norm", nn::InstanceNorm({.epsilon = 1e-2, .dtype = td::f64}),
+        normal({2, 4, 5, 6}));
+  for (const int64_t key_heads : {4, 2, 1}) {
+    for (const bool rotary : {false, true}) {
+      for (const bool alibi : {false, true}) {
+        nn::MultiHeadAttentionOptions options{
+            .causal = true, .key_heads = key_heads, .alibi = alibi, .dtype = td::f64};
+        if (rotary) options.rotary = 100;
+        layer(td::cat("attention,heads=4,causal=1,key_heads=", key_heads, ",rotary=", rotary,
+                      ",alibi=", alibi),
+              nn::MultiHeadAttention(4, 6, options), normal({2, 6, 7}));
+      }
+    }
+  }
   for (const bool causal : {false, true}) {
     layer(td::cat("attention,heads=2,causal=", causal),
           nn::MultiHeadAttention(
@@ -402,6 +433,44 @@ void draws() {
         {{"y", td::cast(td::random::bernoulli({kCount}, {.p = 0.3, .key = key()}), td::i64)}});
   write("dropout,rate=0.25",
         {{"y", td::dropout(td::ones({kCount}, td::f64), {.rate = 0.25, .key = key()})}});
+  const td::Shape many{kCount};
+  namespace random = td::random;
+  for (const td::DType dtype : {td::f32, td::f64}) {
+    const std::string words = td::cat(",dtype=", dtype);
+    write("exponential_draws" + words,
+          {{"y", random::exponential(many, {.rate = 2.5, .dtype = dtype, .key = key()})}});
+    write("gumbel" + words, {{"y", random::gumbel(many, {.dtype = dtype, .key = key()})}});
+    write("laplace" + words,
+          {{"y", random::laplace(many, {.mean = 1, .scale = 3, .dtype = dtype, .key = key()})}});
+    for (const auto& [low, high] : {std::pair{-2.0, 2.0}, {-0.5, 3.0}, {4.0, 5.0}, {-30.0, 1.0}})
+      write(td::cat("truncated_normal", words, ",low=", low, ",high=", high),
+            {{"y", random::truncated_normal(many, {.mean = 1,
+                                                   .stddev = 2,
+                                                   .low = low,
+                                                   .high = high,
+                                                   .dtype = dtype,
+                                                   .key = key()})}});
+  }
+  for (const double alpha : {0.05, 0.5, 1.0, 2.5, 40.0})
+    write(td::cat("gamma,alpha=", alpha),
+          {{"y", random::gamma(alpha, many, {.dtype = td::f64, .key = key()})}});
+  for (const auto& [a, b] : {std::pair{0.5, 0.5}, {2.0, 3.0}, {0.25, 7.0}})
+    write(td::cat("beta,a=", a, ",b=", b),
+          {{"y", random::beta(a, b, many, {.dtype = td::f64, .key = key()})}});
+  for (const double rate : {0.1, 3.0, 9.5, 10.5, 40.0, 1000.0})
+    write(td::cat("poisson_draws,rate=", rate),
+          {{"y", random::poisson(rate, many, {.key = key()})}});
+  const Tensor chances = td::constant({0.1, 0.2, 0.05, 0.65});
+  write("categorical",
+        {{"p", chances},
+         {"y", random::categorical(td::log(chances), {.count = kCount, .key = key()})}});
+  write("multinomial",
+        {{"p", chances},
+         {"y", random::multinomial(1000, td::broadcast_to(chances, {500, 4}), {.key = key()})}});
+  write("integers,range=7",
+        {{"y", random::integers(td::full(many, -3), td::full(many, 4), many, {.key = key()})}});
+  write("bernoulli,p=0.3",
+        {{"y", td::cast(random::bernoulli(td::full(many, 0.3), many, {.key = key()}), td::i64)}});
   std::vector<Tensor> orders, shuffles;
   for (int64_t i = 0; i < 20'000; ++i) {
     orders.push_back(td::random::permutation(4, {.key = key()}));

@@ -1,3 +1,4 @@
 #pragma once
 
+#include "tidemark/calls/distributions.h"
 #include "tidemark/calls/random.h"

@@ -9,7 +9,6 @@
 #include "tidemark/function/program_key.h"
 #include "tidemark/grad/save_choice.h"
 #include "tidemark/layout/emit.h"
-#include "tidemark/passes/gradient/differentiate_again.h"
 #include "tidemark/passes/gradient/loop_gradient.h"
 #include "tidemark/tensor/variable_state.h"
 
@@ -49,7 +48,7 @@ std::optional<Graph> made_again(const TracedGraph& traced, std::span<const int64
                                      {.choose_within = choice_by_plans(known, traced.fuse),
                                       .thinned = choice.thinned,
                                       .save_at = choice.save_at},
-                                     choice.inlined);
+                                     choice.rewritten);
 }
 
 }  // namespace
@@ -319,6 +318,29 @@ std::shared_ptr<CompiledFunction> compile_function(const TracedGraph& traced, co
   return compiled;
 }
 
+namespace {
+
+// Of the program of an optimised graph within so many bytes, if there is one.
+std::optional<int64_t> peak_within(Graph graph, const compile::Interface& interface,
+                                   int64_t bytes) {
+  fit::Frontier frontier({{shared(std::move(graph))}}, interface);
+  const std::optional<fit::Fit> fit = frontier.at_most(bytes);
+  return fit ? std::optional(fit->layout.program->peak_bytes()) : std::nullopt;
+}
+
+}  // namespace
+
+std::optional<int64_t> peak_with_recomputed(const TracedGraph& traced, const ProgramKey& key,
+                                            const std::string& layer, int64_t bytes) try {
+  const compile::Interface interface = interface_of(traced, key);
+  std::optional<Graph> graph =
+      made_again(traced, key.sizes(), {.rewritten = {.recomputed = layer}});
+  if (!graph) return {};
+  return peak_within(optimised(traced, interface, std::move(*graph)), interface, bytes);
+} catch (const UserError&) {
+  return {};
+}
+
 std::optional<int64_t> peak_in_bf16(const TracedGraph& traced, const ProgramKey& key,
                                     int64_t bytes) try {
   const compile::Interface interface = interface_of(traced, key);
@@ -327,9 +349,7 @@ std::optional<int64_t> peak_in_bf16(const TracedGraph& traced, const ProgramKey&
       in_bf16(is_optimised ? traced.graph : graph_at(traced, key.sizes()).graph);
   if (!graph) return {};
   if (!is_optimised) graph = optimised(traced, interface, std::move(*graph));
-  fit::Frontier frontier({{shared(std::move(*graph))}}, interface);
-  const std::optional<fit::Fit> fit = frontier.at_most(bytes);
-  return fit ? std::optional(fit->layout.program->peak_bytes()) : std::nullopt;
+  return peak_within(std::move(*graph), interface, bytes);
 } catch (const UserError&) {
   return {};
 }

@@ -5,12 +5,13 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "tidemark/base/lock.h"
 #include "tidemark/fit/fit.h"
 #include "tidemark/function/compiled_function.h"
-#include "tidemark/passes/gradient/differentiate.h"
+#include "tidemark/passes/gradient/differentiate_again.h"
 
 namespace tidemark::detail {
 
@@ -57,11 +58,15 @@ class ProgramFrontier {
 std::optional<int64_t> peak_in_bf16(const TracedGraph& traced, const ProgramKey& key,
                                     int64_t bytes);
 
+// The same with the layer at a path in a td::recompute, as far as its gradients can be made again.
+std::optional<int64_t> peak_with_recomputed(const TracedGraph& traced, const ProgramKey& key,
+                                            const std::string& layer, int64_t bytes);
+
 // What gradients keep, if not what the trace chose.
 struct KeptChoice {
   int thinned = 0;  // See GradientSettings.
   decltype(passes::GradientSettings::save_at) save_at = {};
-  std::optional<Source> inlined = {};  // The line of a td::recompute that is left out.
+  passes::Rewritten rewritten = {};
 };
 // A program whose gradients keep this, for plans only: it has no tasks. Null if the gradients
 // cannot be made again. A UserError if the choice is refused.

@@ -108,7 +108,8 @@ PlanNotes PlanMaker::notes_of(const CompiledFunction& program) const {
   }
   if (program.changes) return notes;
   for (const RecomputeLine& each : recompute_lines(trace->traced)) {
-    const auto other = program_keeping(trace->traced, program.key, {.inlined = each.at});
+    const auto other =
+        program_keeping(trace->traced, program.key, {.rewritten = {.inlined = each.at}});
     if (other == nullptr) continue;
     notes.recomputes.push_back({each.at.known() ? each.at.text() : "?", each.times,
                                 program.peak_bytes(), other->peak_bytes()});
@@ -118,8 +119,10 @@ PlanNotes PlanMaker::notes_of(const CompiledFunction& program) const {
 
 std::vector<std::string> PlanMaker::remedies_for(const CompiledFunction& program) const {
   std::vector<std::string> remedies;
-  for (std::string& remedy : std::array{smaller_that_fits(program), fewer_threads_that_fit(program),
-                                        fewer_slots_that_fit(program), bf16_that_fits(program)})
+  for (std::string& remedy :
+       std::array{smaller_that_fits(program), fewer_threads_that_fit(program),
+                  fewer_slots_that_fit(program), recomputed_layer_that_fits(program),
+                  bf16_that_fits(program)})
     if (!remedy.empty()) remedies.push_back(std::move(remedy));
   return remedies;
 }
@@ -200,6 +203,33 @@ std::string PlanMaker::fewer_slots_that_fit(const CompiledFunction& program) con
                    Bytes(*peak));
     }
   }
+  return {};
+}
+
+namespace {
+
+// Those with a loop that keeps trips for its gradient, each before those around it: a budget drops
+// everything else by itself. A few, since each takes a search.
+std::vector<std::string> layers_with_loops(const TracedGraph& traced) {
+  constexpr size_t most = 8;
+  const Graph& graph = traced.as_traced != nullptr ? *traced.as_traced : traced.graph;
+  std::vector<std::string> layers;
+  for (const auto& [loop, before] : traced.gradients.loops) {
+    std::string path = graph.nodes[static_cast<size_t>(loop)].source.layer_path();
+    for (; !path.empty() && layers.size() < most;
+         path.resize(path.find('/') == std::string::npos ? 0 : path.rfind('/')))
+      if (std::find(layers.begin(), layers.end(), path) == layers.end()) layers.push_back(path);
+  }
+  return layers;
+}
+
+}  // namespace
+
+std::string PlanMaker::recomputed_layer_that_fits(const CompiledFunction& program) const {
+  const int64_t bytes = budget->bytes().count;
+  for (const std::string& layer : layers_with_loops(trace->traced))
+    if (const auto peak = peak_with_recomputed(trace->traced, program.key, layer, bytes))
+      return cat("td::recompute around layer \"", layer, "\" fits in ", Bytes(*peak));
   return {};
 }
 

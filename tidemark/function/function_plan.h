@@ -46,6 +46,7 @@ struct PlanMaker {
   Plan with_budgets(Plan plan, const ProgramKey& key) const;
   std::string fewer_threads_that_fit(const CompiledFunction& program) const;
   std::string fewer_slots_that_fit(const CompiledFunction& program) const;
+  std::string recomputed_layer_that_fits(const CompiledFunction& program) const;
   std::string bf16_that_fits(const CompiledFunction& program) const;
   void check_serves(const char* call, std::span<const int64_t> sizes, Source at) const;
   SizeList sizes_with(const ProgramKey& key, int64_t first) const;

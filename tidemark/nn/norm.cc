@@ -139,4 +139,84 @@ Tensor BatchNorm::operator()(const Tensor& x, Source at) const {
   return detail::run_layer(*this, x, at);
 }
 
+// ---- groups of features -------------------------------------------------------------------------
+
+namespace {
+
+struct Affine {
+  const std::optional<Variable>&scale, &bias;
+};
+
+// x normalised over `axes`, in the shape `apart`, then scaled and shifted in its own.
+Tensor normalised(const Tensor& x, const Shape& apart, const std::vector<int64_t>& axes,
+                  double epsilon, Affine by_feature) {
+  const Tensor wide = reshape(cast(x, figures_in(x.dtype())), apart);
+  const Tensor centred = wide - mean(wide, axes, keepdims);
+  const Tensor factor = rsqrt(mean(square(centred), axes, keepdims) + epsilon);
+  Tensor result = reshape(centred * factor, x.shape());
+  if (by_feature.scale) result = std::move(result) * *by_feature.scale;
+  if (by_feature.bias) result = std::move(result) + *by_feature.bias;
+  return is_low_precision(x.dtype()) ? cast(result, x.dtype()) : result;
+}
+
+void check_batch(const char* kind, const std::string& name, const Tensor& x, int64_t least,
+                 const char* remedy, Source at) {
+  if (x.rank() < least)
+    detail::refuse(kind, name, cat("the input ", x.dtype(), x.shape(), " has too few axes"), remedy,
+                   at);
+}
+
+}  // namespace
+
+GroupNorm::GroupNorm(int64_t groups, GroupNormOptions options, Source at)
+    : scale(by_feature_if(options.use_scale, "scale", initializers::ones, options, at)),
+      bias(by_feature_if(options.use_bias, "bias", initializers::zeros, options, at)),
+      groups_(groups),
+      epsilon_(options.epsilon),
+      name_(std::move(options.name)) {
+  if (groups <= 0)
+    detail::refuse(kKind, name_, cat("cannot have ", groups, " groups"), "give it one or more", at);
+}
+
+Tensor GroupNorm::call(const Tensor& x, Source at) const {
+  check_batch(kKind, name_, x, 2, "give it [n, ..., features]", at);
+  for (const auto* vector : {&scale, &bias})
+    if (*vector) build(**vector, x, kKind, name_, at);
+  const Dim features = x.shape()[-1];
+  if (features % groups_ != 0)
+    detail::refuse(kKind, name_, cat(features, " features are not ", groups_, " equal groups"),
+                   "the number of groups must divide that of features", at);
+  Shape apart = x.shape();
+  apart.set(apart.rank() - 1, groups_);
+  apart.push_back(features / groups_);
+  std::vector<int64_t> axes;
+  for (int64_t axis = 1; axis < x.rank() - 1; ++axis) axes.push_back(axis);
+  axes.push_back(x.rank());
+  return normalised(x, apart, axes, epsilon_, {scale, bias});
+}
+
+Tensor GroupNorm::operator()(const Tensor& x, Source at) const {
+  return detail::run_layer(*this, x, at);
+}
+
+InstanceNorm::InstanceNorm(GroupNormOptions options, Source at)
+    : scale(by_feature_if(options.use_scale, "scale", initializers::ones, options, at)),
+      bias(by_feature_if(options.use_bias, "bias", initializers::zeros, options, at)),
+      epsilon_(options.epsilon),
+      name_(std::move(options.name)) {}
+
+Tensor InstanceNorm::call(const Tensor& x, Source at) const {
+  check_batch(kKind, name_, x, 3, "give it [n, ..., features] with an axis to normalise between",
+              at);
+  for (const auto* vector : {&scale, &bias})
+    if (*vector) build(**vector, x, kKind, name_, at);
+  std::vector<int64_t> axes;
+  for (int64_t axis = 1; axis < x.rank() - 1; ++axis) axes.push_back(axis);
+  return normalised(x, x.shape(), axes, epsilon_, {scale, bias});
+}
+
+Tensor InstanceNorm::operator()(const Tensor& x, Source at) const {
+  return detail::run_layer(*this, x, at);
+}
+
 }  // namespace tidemark::nn

@@ -88,4 +88,51 @@ class BatchNorm : public detail::SharedIdentity {
   std::string name_;
 };
 
+struct GroupNormOptions {
+  double epsilon = 1e-5;
+  bool use_scale = true, use_bias = true;
+  DType dtype = DType::f32;
+  std::string name = {};
+};
+
+// On [n, ..., features]: features are cut into groups, and each group of each example is normalised
+// over all axes but the first; then scale and bias by feature. It does the same in training and
+// evaluation, for batches of any size.
+class GroupNorm : public detail::SharedIdentity {
+ public:
+  explicit GroupNorm(int64_t groups, GroupNormOptions options = {}, Source at = Source::here());
+  Tensor operator()(const Tensor& x, Source at = Source::here()) const;
+  const std::string& name() const { return name_; }
+
+  std::optional<Variable> scale, bias;  // [features]
+  TIDEMARK_FIELDS(scale, bias)
+
+  static constexpr const char* kKind = "nn::GroupNorm";
+  Tensor call(const Tensor& x, Source at) const;  // Internal.
+
+ private:
+  int64_t groups_;
+  double epsilon_;
+  std::string name_;
+};
+
+// On [n, ..., features]: each feature of each example is normalised over the axes between, then
+// scaled and shifted.
+class InstanceNorm : public detail::SharedIdentity {
+ public:
+  explicit InstanceNorm(GroupNormOptions options = {}, Source at = Source::here());
+  Tensor operator()(const Tensor& x, Source at = Source::here()) const;
+  const std::string& name() const { return name_; }
+
+  std::optional<Variable> scale, bias;  // [features]
+  TIDEMARK_FIELDS(scale, bias)
+
+  static constexpr const char* kKind = "nn::InstanceNorm";
+  Tensor call(const Tensor& x, Source at) const;  // Internal.
+
+ private:
+  double epsilon_;
+  std::string name_;
+};
+
 }  // namespace tidemark::nn

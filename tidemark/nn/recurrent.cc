@@ -11,16 +11,94 @@
 namespace tidemark::nn {
 namespace {
 
-struct State {
-  Tensor h, c;
-};
-
-Variable declared(const char* name, Initializer initializer, const LSTMOptions& options,
-                  Source at) {
+template <class Options>
+Variable declared(const char* name, Initializer initializer, const Options& options, Source at) {
   return Variable::unshaped(
       std::move(initializer),
       {.name = detail::parameter_name(options.name, name), .dtype = options.dtype}, at);
 }
+
+void check_units(const char* kind, const std::string& name, int64_t units, Source at) {
+  if (units <= 0)
+    detail::refuse(kind, name, cat("cannot have ", units, " units"), "give it one or more", at);
+}
+
+void check_input(const char* kind, const std::string& name, const Tensor& x, Source at) {
+  if (x.rank() != 3)
+    detail::refuse(kind, name,
+                   cat("the input ", x.dtype(), x.shape(), " is not a batch of sequences"),
+                   "give it [n, steps, features]", at);
+}
+
+void check_state(const char* kind, const std::string& name, const Tensor& state, const Tensor& x,
+                 int64_t units, Source at) {
+  if (state.rank() == 2 && state.shape()[0] == x.shape()[0] && state.shape()[1] == units) return;
+  detail::refuse(kind, name,
+                 cat("the initial state ", state.dtype(), state.shape(), " does not fit ",
+                     x.shape()[0], " sequences and ", units, " units"),
+                 "give it [n, units]", at);
+}
+
+void check_mask(const char* kind, const std::string& name, const Tensor& mask, const Tensor& x,
+                Source at) {
+  if (mask.dtype() == DType::boolean && mask.rank() == 2 && mask.shape()[0] == x.shape()[0] &&
+      mask.shape()[1] == x.shape()[1])
+    return;
+  detail::refuse(kind, name,
+                 cat("the mask ", mask.dtype(), mask.shape(), " does not fit the input ", x.dtype(),
+                     x.shape()),
+                 "give it bool[n, steps]: true for the steps that count", at);
+}
+
+const Tensor& output_of(const Tensor& state) { return state; }
+const Tensor& output_of(const LSTMState& state) { return state.h; }
+
+Tensor chosen(const Tensor& counts, const Tensor& next, const Tensor& state) {
+  return where(counts, next, state);
+}
+LSTMState chosen(const Tensor& counts, const LSTMState& next, const LSTMState& state) {
+  return {where(counts, next.h, state.h), where(counts, next.c, state.c)};
+}
+
+struct MaskedStep {
+  Tensor x, counts;  // [n, features], [n, 1]
+};
+
+// The states of all steps by `step(state, x)`, and the output. Inputs are multiplied step by step:
+// one product for all steps would need several times the output's memory.
+template <class State, class Options, class Step>
+RecurrentResult<State> walked(const Tensor& x, const State& start,
+                              const std::optional<Tensor>& mask, const Options& options,
+                              const Step& step, Source at) {
+  const ScanOptions how{.reverse = options.reverse, .save = options.save};
+  const Tensor by_step = transpose(x, {1, 0, 2});
+  const auto finished = [&](const auto& both) {
+    return RecurrentResult<State>{
+        options.return_sequences ? transpose(both.second, {1, 0, 2}) : output_of(both.first),
+        both.first};
+  };
+  if (!mask) {
+    const auto body = [&](const State& state, const Tensor& now, Source line) {
+      const SourceScope scope(line);
+      const State next = step(state, now);
+      return std::pair{next, output_of(next)};
+    };
+    return finished(scan(body, start, by_step, how, at));
+  }
+  const auto body = [&](const State& state, const MaskedStep& now, Source line) {
+    const SourceScope scope(line);
+    const State next = chosen(now.counts, step(state, now.x), state);
+    return std::pair{next, output_of(next)};
+  };
+  const MaskedStep steps{by_step, expand_dims(transpose(*mask), -1)};
+  return finished(scan(body, start, steps, how, at));
+}
+
+}  // namespace
+
+// ---- LSTM ---------------------------------------------------------------------------------------
+
+namespace {
 
 // The second of the four parts is 1.
 Tensor remembering(const Shape& shape, DType dtype) {
@@ -28,7 +106,7 @@ Tensor remembering(const Shape& shape, DType dtype) {
   return concat({zeros({units}, dtype), ones({units}, dtype), zeros({2 * units}, dtype)});
 }
 
-State stepped(const State& state, const Tensor& gates) {
+LSTMState stepped(const LSTMState& state, const Tensor& gates) {
   const std::vector<Tensor> part = split(gates, 4, -1);
   const Tensor c = sigmoid(part[1]) * state.c + sigmoid(part[0]) * tanh(part[2]);
   return {sigmoid(part[3]) * tanh(c), c};
@@ -42,34 +120,132 @@ LSTM::LSTM(int64_t units, LSTMOptions options, Source at)
       bias(declared("bias", remembering, options, at)),
       units_(units),
       options_(std::move(options)) {
-  if (units <= 0)
-    detail::refuse(kKind, options_.name, cat("cannot have ", units, " units"),
-                   "give it one or more", at);
+  check_units(kKind, options_.name, units, at);
   recurrent.set_shape({units, 4 * units}, at);
   bias.set_shape({4 * units}, at);
 }
 
-Tensor LSTM::call(const Tensor& x, Source at) const {
-  if (x.rank() != 3)
-    detail::refuse(kKind, options_.name,
-                   cat("the input ", x.dtype(), x.shape(), " is not a batch of sequences"),
-                   "give it [n, steps, features]", at);
+RecurrentResult<LSTMState> LSTM::walk(const Tensor& x, const RecurrentInput<State>& input,
+                                      Source at) const {
+  check_input(kKind, options_.name, x, at);
+  if (input.mask) check_mask(kKind, options_.name, *input.mask, x, at);
   detail::build_kernel(kernel, x, 4 * units_, {kKind, options_.name}, at);
-  const State start{zeros({x.shape()[0], units_}, options_.dtype),
-                    zeros({x.shape()[0], units_}, options_.dtype)};
-  // Inputs are multiplied step by step: one product for all steps would need four times the
-  // output's memory.
-  const auto body = [this](const State& state, const Tensor& now, Source line) {
-    const SourceScope scope(line);
-    const State next = stepped(state, matmul(now, kernel) + matmul(state.h, recurrent) + bias);
-    return std::pair{next, next.h};
-  };
-  const auto [last, all] = scan(body, start, transpose(x, {1, 0, 2}),
-                                {.reverse = options_.reverse, .save = options_.save}, at);
-  return options_.return_sequences ? transpose(all, {1, 0, 2}) : last.h;
+  if (input.initial) {
+    check_state(kKind, options_.name, input.initial->h, x, units_, at);
+    check_state(kKind, options_.name, input.initial->c, x, units_, at);
+  }
+  const State start = input.initial ? *input.initial
+                                    : State{zeros({x.shape()[0], units_}, options_.dtype),
+                                            zeros({x.shape()[0], units_}, options_.dtype)};
+  return walked(
+      x, start, input.mask, options_,
+      [this](const State& state, const Tensor& now) {
+        return stepped(state, matmul(now, kernel) + matmul(state.h, recurrent) + bias);
+      },
+      at);
 }
 
+Tensor LSTM::call(const Tensor& x, Source at) const { return walk(x, {}, at).output; }
 Tensor LSTM::operator()(const Tensor& x, Source at) const {
+  return detail::run_layer(*this, x, at);
+}
+RecurrentResult<LSTMState> LSTM::run(const Tensor& x, const RecurrentInput<State>& input,
+                                     Source at) const {
+  const detail::LayerScope scope(kKind, options_.name, at);
+  return walk(x, input, at);
+}
+
+// ---- GRU ----------------------------------------------------------------------------------------
+
+GRU::GRU(int64_t units, GRUOptions options, Source at)
+    : kernel(declared("kernel", options.kernel_initializer, options, at)),
+      recurrent(declared("recurrent", options.recurrent_initializer, options, at)),
+      bias(declared("bias", initializers::zeros, options, at)),
+      recurrent_bias(declared("recurrent_bias", initializers::zeros, options, at)),
+      units_(units),
+      options_(std::move(options)) {
+  check_units(kKind, options_.name, units, at);
+  recurrent.set_shape({units, 3 * units}, at);
+  bias.set_shape({3 * units}, at);
+  recurrent_bias.set_shape({3 * units}, at);
+}
+
+RecurrentResult<Tensor> GRU::walk(const Tensor& x, const RecurrentInput<State>& input,
+                                  Source at) const {
+  check_input(kKind, options_.name, x, at);
+  if (input.mask) check_mask(kKind, options_.name, *input.mask, x, at);
+  detail::build_kernel(kernel, x, 3 * units_, {kKind, options_.name}, at);
+  if (input.initial) check_state(kKind, options_.name, *input.initial, x, units_, at);
+  const State start =
+      input.initial ? *input.initial : zeros({x.shape()[0], units_}, options_.dtype);
+  return walked(
+      x, start, input.mask, options_,
+      [this](const Tensor& h, const Tensor& now) {
+        const std::vector<Tensor> given = split(matmul(now, kernel) + bias, 3, -1);
+        const std::vector<Tensor> kept = split(matmul(h, recurrent) + recurrent_bias, 3, -1);
+        const Tensor reset = sigmoid(given[0] + kept[0]), keep = sigmoid(given[1] + kept[1]);
+        const Tensor next = tanh(given[2] + reset * kept[2]);
+        return (1.0 - keep) * next + keep * h;
+      },
+      at);
+}
+
+Tensor GRU::call(const Tensor& x, Source at) const { return walk(x, {}, at).output; }
+Tensor GRU::operator()(const Tensor& x, Source at) const { return detail::run_layer(*this, x, at); }
+RecurrentResult<Tensor> GRU::run(const Tensor& x, const RecurrentInput<State>& input,
+                                 Source at) const {
+  const detail::LayerScope scope(kKind, options_.name, at);
+  return walk(x, input, at);
+}
+
+// ---- SimpleRNN ----------------------------------------------------------------------------------
+
+SimpleRNN::SimpleRNN(int64_t units, SimpleRNNOptions options, Source at)
+    : kernel(declared("kernel", options.kernel_initializer, options, at)),
+      recurrent(declared("recurrent", options.recurrent_initializer, options, at)),
+      bias(declared("bias", initializers::zeros, options, at)),
+      units_(units),
+      options_(std::move(options)) {
+  check_units(kKind, options_.name, units, at);
+  recurrent.set_shape({units, units}, at);
+  bias.set_shape({units}, at);
+}
+
+RecurrentResult<Tensor> SimpleRNN::walk(const Tensor& x, const RecurrentInput<State>& input,
+                                        Source at) const {
+  check_input(kKind, options_.name, x, at);
+  if (input.mask) check_mask(kKind, options_.name, *input.mask, x, at);
+  detail::build_kernel(kernel, x, units_, {kKind, options_.name}, at);
+  if (input.initial) check_state(kKind, options_.name, *input.initial, x, units_, at);
+  const State start =
+      input.initial ? *input.initial : zeros({x.shape()[0], units_}, options_.dtype);
+  return walked(
+      x, start, input.mask, options_,
+      [this](const Tensor& h, const Tensor& now) {
+        return options_.activation(matmul(now, kernel) + matmul(h, recurrent) + bias);
+      },
+      at);
+}
+
+Tensor SimpleRNN::call(const Tensor& x, Source at) const { return walk(x, {}, at).output; }
+Tensor SimpleRNN::operator()(const Tensor& x, Source at) const {
+  return detail::run_layer(*this, x, at);
+}
+RecurrentResult<Tensor> SimpleRNN::run(const Tensor& x, const RecurrentInput<State>& input,
+                                       Source at) const {
+  const detail::LayerScope scope(kKind, options_.name, at);
+  return walk(x, input, at);
+}
+
+// ---- both directions ----------------------------------------------------------------------------
+
+Bidirectional::Bidirectional(AnyLayer forward, AnyLayer backward, std::string name)
+    : forward(std::move(forward)), backward(std::move(backward)), name_(std::move(name)) {}
+
+Tensor Bidirectional::call(const Tensor& x, Source at) const {
+  return concat({forward(x, at), backward(x, at)}, -1);
+}
+Tensor Bidirectional::operator()(const Tensor& x, Source at) const {
   return detail::run_layer(*this, x, at);
 }
 

@@ -1,4 +1,10 @@
-// Recurrent layers.
+// Recurrent layers, on [n, steps, features].
+//
+//   td::nn::GRU gru(64, {.return_sequences = true});
+//   td::Tensor all = gru(x);
+//   auto [output, state] = gru.run(x, {.initial = earlier, .mask = is_token});
+//
+// Layers are stacked in a Sequential: all but the last return sequences.
 #pragma once
 
 #include <cstdint>
@@ -6,10 +12,24 @@
 #include <string>
 
 #include "tidemark/api/control_flow.h"
+#include "tidemark/nn/activation.h"
 #include "tidemark/nn/initializers.h"
 #include "tidemark/nn/layer.h"
 
 namespace tidemark::nn {
+
+// A state and the steps that count.
+template <class State>
+struct RecurrentInput {
+  std::optional<State> initial = {};  // Default: zeros.
+  // bool[n, steps]. A false step is skipped: the state stays, and the output repeats it.
+  std::optional<Tensor> mask = {};
+};
+template <class State>
+struct RecurrentResult {
+  Tensor output;  // As the layer's operator() returns it.
+  State state;    // After the last step taken.
+};
 
 struct LSTMOptions {
   bool return_sequences = false;  // The output of every step, not only the last.
@@ -21,14 +41,22 @@ struct LSTMOptions {
   std::string name = {};
 };
 
+struct LSTMState {
+  Tensor h, c;  // [n, units]
+};
+
 // Long short-term memory: [n, steps, features] becomes [n, units], or [n, steps, units].
 //
 // One step, of input x, state h and memory c; i, f, g, o are the four parts of x kernel + h
 // recurrent + bias, in that order:  c = sigmoid(f) c + sigmoid(i) tanh(g),  h = sigmoid(o) tanh(c).
 class LSTM : public detail::SharedIdentity {
  public:
+  using State = LSTMState;
+
   explicit LSTM(int64_t units, LSTMOptions options = {}, Source at = Source::here());
   Tensor operator()(const Tensor& x, Source at = Source::here()) const;
+  RecurrentResult<State> run(const Tensor& x, const RecurrentInput<State>& input = {},
+                             Source at = Source::here()) const;
   const std::string& name() const { return options_.name; }
 
   Variable kernel;     // [features, 4 units]
@@ -40,8 +68,103 @@ class LSTM : public detail::SharedIdentity {
   Tensor call(const Tensor& x, Source at) const;  // Internal.
 
  private:
+  RecurrentResult<State> walk(const Tensor& x, const RecurrentInput<State>& input, Source at) const;
+
   int64_t units_;
   LSTMOptions options_;
+};
+
+struct GRUOptions {
+  bool return_sequences = false;
+  bool reverse = false;
+  Save save = Save::automatic();
+  Initializer kernel_initializer = initializers::glorot_uniform;
+  Initializer recurrent_initializer = initializers::orthogonal;
+  DType dtype = DType::f32;
+  std::string name = {};
+};
+
+// Gated recurrent unit. One step, with r, z, n the three parts of x kernel + bias and s those of h
+// recurrent + recurrent_bias:  r = sigmoid(r + s_r),  z = sigmoid(z + s_z),  n = tanh(n + r s_n),
+// h = (1 - z) n + z h.
+class GRU : public detail::SharedIdentity {
+ public:
+  using State = Tensor;  // [n, units]
+
+  explicit GRU(int64_t units, GRUOptions options = {}, Source at = Source::here());
+  Tensor operator()(const Tensor& x, Source at = Source::here()) const;
+  RecurrentResult<State> run(const Tensor& x, const RecurrentInput<State>& input = {},
+                             Source at = Source::here()) const;
+  const std::string& name() const { return options_.name; }
+
+  Variable kernel;                // [features, 3 units]
+  Variable recurrent;             // [units, 3 units]
+  Variable bias, recurrent_bias;  // [3 units]
+  TIDEMARK_FIELDS(kernel, recurrent, bias, recurrent_bias)
+
+  static constexpr const char* kKind = "nn::GRU";
+  Tensor call(const Tensor& x, Source at) const;  // Internal.
+
+ private:
+  RecurrentResult<State> walk(const Tensor& x, const RecurrentInput<State>& input, Source at) const;
+
+  int64_t units_;
+  GRUOptions options_;
+};
+
+struct SimpleRNNOptions {
+  Activation activation = "tanh";
+  bool return_sequences = false;
+  bool reverse = false;
+  Save save = Save::automatic();
+  Initializer kernel_initializer = initializers::glorot_uniform;
+  Initializer recurrent_initializer = initializers::orthogonal;
+  DType dtype = DType::f32;
+  std::string name = {};
+};
+
+// h = activation(x kernel + h recurrent + bias).
+class SimpleRNN : public detail::SharedIdentity {
+ public:
+  using State = Tensor;  // [n, units]
+
+  explicit SimpleRNN(int64_t units, SimpleRNNOptions options = {}, Source at = Source::here());
+  Tensor operator()(const Tensor& x, Source at = Source::here()) const;
+  RecurrentResult<State> run(const Tensor& x, const RecurrentInput<State>& input = {},
+                             Source at = Source::here()) const;
+  const std::string& name() const { return options_.name; }
+
+  Variable kernel;     // [features, units]
+  Variable recurrent;  // [units, units]
+  Variable bias;       // [units]
+  TIDEMARK_FIELDS(kernel, recurrent, bias)
+
+  static constexpr const char* kKind = "nn::SimpleRNN";
+  Tensor call(const Tensor& x, Source at) const;  // Internal.
+
+ private:
+  RecurrentResult<State> walk(const Tensor& x, const RecurrentInput<State>& input, Source at) const;
+
+  int64_t units_;
+  SimpleRNNOptions options_;
+};
+
+// Both directions, one after another along the last axis:
+// Bidirectional(GRU(8), GRU(8, {.reverse = true})).
+class Bidirectional : public detail::SharedIdentity {
+ public:
+  Bidirectional(AnyLayer forward, AnyLayer backward, std::string name = {});
+  Tensor operator()(const Tensor& x, Source at = Source::here()) const;
+  const std::string& name() const { return name_; }
+
+  AnyLayer forward, backward;
+  TIDEMARK_FIELDS(forward, backward)
+
+  static constexpr const char* kKind = "nn::Bidirectional";
+  Tensor call(const Tensor& x, Source at) const;  // Internal.
+
+ private:
+  std::string name_;
 };
 
 }  // namespace tidemark::nn

@@ -49,6 +49,19 @@ TEST(ModelsPage, Runs) {
   EXPECT_FALSE(other.embed.table.same_as(model.embed.table));
 }
 
+TEST(ModelsPage, GeneratesTokenByToken) {
+  // clang-format off
+  td::nn::MultiHeadAttention attention(8, 64, {.causal = true, .key_heads = 2, .rotary = 10'000});
+  td::nn::KVCache cache(1024);
+  auto step = td::function([=](const td::Tensor& tokens) { return attention(tokens, cache); });
+  td::Tensor first = step(td::ones({1, 20, 512}));
+  td::Tensor next = step(td::ones({1, 1, 512}));
+  // clang-format on
+  EXPECT_EQ(first.shape(), (td::Shape{1, 20, 512}));
+  EXPECT_EQ(next.shape(), (td::Shape{1, 1, 512}));
+  EXPECT_EQ(cache.length.value().item<int>(), 21);
+}
+
 std::string without_margins(const std::string& line) {
   const size_t begin = line.find_first_not_of(' ');
   return begin == std::string::npos ? "" : line.substr(begin);

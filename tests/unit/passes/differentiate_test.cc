@@ -34,7 +34,7 @@ class Differentiated {
   // With the function of the first node kept.
   std::string inlined() const {
     const Source line = graph_.nodes[static_cast<size_t>(graph_.body().nodes[0])].source;
-    return text_of(passes::differentiate_again(graph_, history_, {}, line).value());
+    return text_of(passes::differentiate_again(graph_, history_, {}, {.inlined = line}).value());
   }
 
  private:

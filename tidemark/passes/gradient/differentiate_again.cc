@@ -5,6 +5,8 @@
 
 #include "tidemark/base/error.h"
 #include "tidemark/ops/op_def.h"
+#include "tidemark/ops/program.h"
+#include "tidemark/passes/gradient/layer_nodes.h"
 
 namespace tidemark::passes {
 
@@ -54,9 +56,12 @@ struct CannotRepeat {};
 class Replay {
  public:
   Replay(const Graph& from, const GradientHistory& history, const GradientSettings& settings,
-         std::optional<Source> inlined)
-      : from_(from), history_(history), settings_(settings), inlined_(inlined) {
+         const Rewritten& rewritten)
+      : from_(from), history_(history), settings_(settings), inlined_(rewritten.inlined) {
     to_.name = from.name;
+    if (rewritten.recomputed.empty()) return;
+    layer_ = layer_nodes(from, history, rewritten.recomputed);
+    if (!layer_) throw CannotRepeat();
   }
 
   Graph run() {
@@ -103,7 +108,11 @@ class Replay {
       const bool is_gradient = std::any_of(due.begin(), due.end(), [&](const auto* request) {
         return request->made.contains(number);
       });
-      if (!is_gradient) copy_node(number, scope);
+      if (is_gradient) continue;
+      if (!layer_ || !layer_->contains(number))
+        copy_node(number, scope);
+      else if (number == layer_->nodes.back())
+        add_call(scope);
     }
     while (next < due.size()) repeat(*due[next++], scope);
     return moved(region.results);
@@ -136,6 +145,37 @@ class Replay {
     const std::vector<Value> results = copy_nodes(call.regions[0], scope);
     for (size_t r = 0; r < results.size(); ++r)
       values_.insert_or_assign({number, static_cast<int32_t>(r)}, results[r]);
+  }
+
+  // The layer as a function that gradients run again. Inside, parameters stand for what it reads.
+  void add_call(RegionScope& scope) {
+    const int32_t first = layer_->nodes.front();
+    RegionScope inner = inner_scope(scope);
+    Node call;
+    call.op = &def_of(&ops::call);
+    call.source = from_.nodes[static_cast<size_t>(first)].source;
+    call.regions = {inner.region};
+    call.attrs = Attrs()
+                     .add(static_cast<int64_t>(layer_->gives.size()))
+                     .add(std::span<const int64_t>())
+                     .add(std::span<const int64_t>());
+    const std::map<ValueKey, Value> outside = values_;
+    for (const Value read : layer_->reads) {
+      call.inputs.push_back(moved(read));
+      values_.insert_or_assign(key_of(read),
+                               to_.add_parameter(inner.region, from_.type(read), call.source));
+      note(first);
+    }
+    for (const int32_t number : layer_->nodes) copy_node(number, inner);
+    std::vector<Value> results = moved(layer_->gives);
+    for (const Value result : results) call.results.push_back(to_.type(result));
+    to_.regions[static_cast<size_t>(inner.region)].results = std::move(results);
+    values_ = outside;
+    for (const int32_t number : layer_->nodes) nodes_.erase(number);
+    const int32_t made = to_.add_node(scope.region, std::move(call));
+    note(layer_->nodes.back());
+    for (size_t r = 0; r < layer_->gives.size(); ++r)
+      values_.insert_or_assign(key_of(layer_->gives[r]), Value{made, static_cast<int16_t>(r)});
   }
 
   // Restores a loop to its state before all gradients.
@@ -205,6 +245,7 @@ class Replay {
   const GradientHistory& history_;
   const GradientSettings& settings_;
   const std::optional<Source> inlined_;
+  std::optional<LayerNodes> layer_;  // That is run again.
   Graph to_;
   std::map<int32_t, int32_t> nodes_;  // By nodes of the trace.
   std::map<ValueKey, Value> values_;  // By gradients of the trace.
@@ -232,8 +273,8 @@ ValueGradients differentiate(const Differentiation& asked, GradientHistory& hist
 
 std::optional<Graph> differentiate_again(const Graph& graph, const GradientHistory& history,
                                          const GradientSettings& settings,
-                                         std::optional<Source> inlined) try {
-  return Replay(graph, history, settings, inlined).run();
+                                         const Rewritten& rewritten) try {
+  return Replay(graph, history, settings, rewritten).run();
 } catch (const CannotRepeat&) {
   return {};
 }

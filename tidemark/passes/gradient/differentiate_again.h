@@ -2,6 +2,7 @@
 #pragma once
 
 #include <optional>
+#include <string>
 
 #include "tidemark/passes/gradient/differentiate.h"
 #include "tidemark/passes/gradient/gradient_history.h"
@@ -13,12 +14,18 @@ ValueGradients differentiate(const Differentiation& asked, GradientHistory& hist
 
 // The graph that the same trace would have given with other settings. Nodes of gradients are
 // dropped, loops are restored, and the gradients are made again in the same order; nodes that read
-// the old gradients read the new ones. Functions of td::recompute at the line `inlined`, if any,
-// are inlined, so that their residuals are kept. `graph` has the node numbers of the history, and
-// may have known sizes where the trace had open ones. Results have the same bits. Returns nothing
-// if the trace reads a value inside a gradient that the new gradient may not have.
+// the old gradients read the new ones. `graph` has the node numbers of the history, and may have
+// known sizes where the trace had open ones. Results have the same bits. Returns nothing if the
+// trace reads a value inside a gradient that the new gradient may not have, or if a layer cannot be
+// rewritten.
+struct Rewritten {
+  // Functions of td::recompute at this line are inlined, so that their residuals are kept.
+  std::optional<Source> inlined = {};
+  // The layer at this path is a function of td::recompute; empty: none is.
+  std::string recomputed = {};
+};
 std::optional<Graph> differentiate_again(const Graph& graph, const GradientHistory& history,
                                          const GradientSettings& settings,
-                                         std::optional<Source> inlined = {});
+                                         const Rewritten& rewritten = {});
 
 }  // namespace tidemark::passes
