@@ -300,7 +300,7 @@ def test_order_and_counts_are_those_of_numpy():
     for bins in (1, 7, 10):
         counts, edges = np.histogram(x, bins)
         ours = td.histogram(x, bins)
-        assert np.array_equal(ours.counts, counts) and np.allclose(ours.edges, edges, rtol=1e-6)
+        assert np.array_equal(ours.counts, counts) and np.allclose(ours.edges, edges, rtol=1e-6, atol=1e-6)
     for method in ("linear", "lower", "higher", "midpoint", "nearest"):
         for axis in (None, 0, 1):
             for q in (0.0, 0.37, [0.25, 0.5, 1.0]):
