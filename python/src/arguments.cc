@@ -150,17 +150,41 @@ int Arguments::word(size_t i) const {
                   cat("the choices are ", function_.parameters[i].kind));
 }
 
+namespace {
+
+// A class of named tuples, which lives as long as the process.
+PyObject* made_class(const char* name, const char* fields) {
+  nb::object made = nb::module_::import_("collections")
+                        .attr("namedtuple")(name, fields, nb::arg("module") = "tidemark");
+  return made.release().ptr();
+}
+
+template <class... T>
+PyObject* named_tuple(PyObject* cls, T&&... fields) {
+  return nb::handle(cls)(nb::steal(wrap(std::move(fields)))...).release().ptr();
+}
+
+}  // namespace
+
 PyObject* wrap(TopK&& result) {
-  static PyObject* const cls = [] {  // Held as long as the process lives.
-    nb::object made =
-        nb::module_::import_("collections")
-            .attr("namedtuple")("TopK", "values indices", nb::arg("module") = "tidemark");
-    return made.release().ptr();
-  }();
-  return nb::handle(cls)(nb::steal(wrap(std::move(result.values))),
-                         nb::steal(wrap(std::move(result.indices))))
-      .release()
-      .ptr();
+  static PyObject* const cls = made_class("TopK", "values indices");
+  return named_tuple(cls, result.values, result.indices);
+}
+
+PyObject* wrap(Histogram&& result) {
+  static PyObject* const cls = made_class("Histogram", "counts edges");
+  return named_tuple(cls, result.counts, result.edges);
+}
+
+// Tuples have a method `count` already.
+PyObject* wrap(Unique&& result) {
+  static PyObject* const cls = made_class("Unique", "values inverse counts size");
+  return named_tuple(cls, result.values, result.inverse, result.counts, result.size);
+}
+
+PyObject* wrap(Nonzero&& result) {
+  static PyObject* const cls = made_class("Nonzero", "indices size");
+  return named_tuple(cls, result.indices, result.size);
 }
 
 }  // namespace tidemark::python

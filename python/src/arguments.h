@@ -15,8 +15,11 @@ namespace tidemark::python {
 
 class Arguments;
 
-// A named tuple of Python's for results of several names.
+// Named tuples of Python's for results of several names.
 PyObject* wrap(TopK&& result);
+PyObject* wrap(Histogram&& result);
+PyObject* wrap(Unique&& result);
+PyObject* wrap(Nonzero&& result);
 
 struct Parameter {
   std::string name;

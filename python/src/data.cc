@@ -2,16 +2,19 @@
 // the GIL for the user's functions.
 #include "data.h"
 
+#include <nanobind/stl/map.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
 #include "budget.h"
 #include "convert.h"
+#include "dtype.h"
 #include "errors.h"
 #include "held.h"
 #include "path.h"
 #include "source.h"
+#include "tidemark/data/files.h"
 
 namespace tidemark::python {
 namespace {
@@ -511,6 +514,53 @@ void bind_plan(nb::module_& data, nb::class_<Dataset>& dataset) {
           arg("bytes"), "Limits the bytes of an iteration, including stages added later.");
 }
 
+// ---- files --------------------------------------------------------------------------------------
+
+nb::object wrapped(const Tensor& tensor) { return nb::steal(wrap(Tensor(tensor))); }
+
+nb::dict load_csv(const PathText& path, bool header, char separator,
+                  const std::vector<std::string>& columns,
+                  const std::map<std::string, DType>& dtypes) {
+  const Source at = calling_line();
+  data::Table table;
+  {
+    const nb::gil_scoped_release released;
+    table = data::load_csv(path.text, {header, separator, columns, dtypes}, at);
+  }
+  nb::dict named;
+  for (const std::string& name : table.names) named[name.c_str()] = wrapped(table.at(name));
+  return named;
+}
+
+void bind_data_files(nb::module_& data) {
+  data.def("load_csv", load_csv, arg("path"), nb::kw_only(), arg("header") = true,
+           arg("separator") = ',', arg("columns") = std::vector<std::string>(),
+           arg("dtypes") = std::map<std::string, DType>(),
+           "The columns of a CSV file, plain or gzip, by name: i64 if all are whole numbers, else "
+           "f32, unless `dtypes` names another.")
+      .def(
+          "load_idx",
+          [](const PathText& path) {
+            const Source at = calling_line();
+            const nb::gil_scoped_release released;
+            return data::load_idx(path.text, at);
+          },
+          arg("path"), "An IDX file, as MNIST's, plain or gzip.")
+      .def(
+          "load_cifar",
+          [](const PathText& path, int64_t labels) {
+            const Source at = calling_line();
+            data::CifarBatch batch;
+            {
+              const nb::gil_scoped_release released;
+              batch = data::load_cifar(path.text, labels, at);
+            }
+            return nb::make_tuple(wrapped(batch.images), wrapped(batch.labels));
+          },
+          arg("path"), arg("labels") = 1,
+          "(images, labels) of a file of CIFAR-10; with labels=2 of CIFAR-100.");
+}
+
 }  // namespace
 
 Dataset::Dataset(data::StagePtr stage, SharedTree tree, std::optional<data::Cap> cap)
@@ -529,6 +579,7 @@ void bind_data(nb::module_& module) {
   bind_plan(data, dataset);
   bind_stages(dataset);
   bind_walks(data, dataset);
+  bind_data_files(data);
   data.def("from_tensor_slices", from_tensor_slices, arg("tensors"),
            "The rows of tensors or arrays along their first axis. Nothing is copied.")
       .def(

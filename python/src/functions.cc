@@ -108,6 +108,72 @@ PyObject* sorted(Arguments& in) {
 }
 
 template <auto function>
+PyObject* running(Arguments& in) {
+  const Operand& x = in.operand(0);
+  const int64_t axis = in.integer(1);
+  const RunningOptions options{in.boolean(2), in.boolean(3)};
+  return in.compute([&] { return function(x, axis, options, in.at); });
+}
+
+template <auto function>
+PyObject* directed(Arguments& in) {
+  const Operand& x = in.operand(0);
+  const int64_t axis = in.integer(1);
+  const DirectionOptions options{in.boolean(2)};
+  return in.compute([&] { return function(x, axis, options, in.at); });
+}
+
+PyObject* run_linear_scan(Arguments& in) {
+  const Operand &a = in.operand(0), &b = in.operand(1);
+  const int64_t axis = in.integer(2);
+  const DirectionOptions options{in.boolean(3)};
+  return in.compute([&] { return linear_scan(a, b, axis, options, in.at); });
+}
+
+PyObject* run_searchsorted(Arguments& in) {
+  const Operand &sorted = in.operand(0), &values = in.operand(1);
+  const SearchOptions options{in.boolean(2)};
+  return in.compute([&] { return searchsorted(sorted, values, options, in.at); });
+}
+
+std::optional<Dim> maybe_size(Arguments& in, size_t i) {
+  return in.is_none(i) ? std::optional<Dim>() : in.size(i);
+}
+
+PyObject* run_bincount(Arguments& in) {
+  const Operand& x = in.operand(0);
+  const BincountOptions options{in.maybe_tensor(1), maybe_size(in, 2)};
+  return in.compute([&] { return bincount(x, options, in.at); });
+}
+
+PyObject* run_histogram(Arguments& in) {
+  const Operand& x = in.operand(0);
+  const HistogramOptions options{in.integer(1), in.maybe_real(2), in.maybe_real(3)};
+  return in.compute([&] { return histogram(x, options, in.at); });
+}
+
+PyObject* run_quantile(Arguments& in) {
+  const Operand &x = in.operand(0), &q = in.operand(1);
+  const std::optional<int64_t> axis = in.maybe_integer(2);
+  const QuantileOptions options{static_cast<Interpolation>(in.word(3))};
+  return in.compute([&] { return quantile(x, q, axis, options, in.at); });
+}
+
+template <auto function>
+PyObject* sized(Arguments& in) {
+  const Operand& x = in.operand(0);
+  const SizeOptions options{maybe_size(in, 1)};
+  return in.compute([&] { return function(x, options, in.at); });
+}
+
+template <auto function>
+PyObject* segmented(Arguments& in) {
+  const Operand &data = in.operand(0), &segments = in.operand(1);
+  const std::optional<Dim> count = maybe_size(in, 2);
+  return in.compute([&] { return function(data, segments, count, in.at); });
+}
+
+template <auto function>
 PyObject* normalized(Arguments& in) {
   const Operand& x = in.operand(0);
   const NormOptions options{in.maybe_tensor(1), in.maybe_tensor(2), in.real(3)};
@@ -159,8 +225,13 @@ PyObject* run_split(Arguments& in) {
   return in.compute([&] { return split(x, sizes, axis, in.at); });
 }
 
+// The operands one by one, or in a list: einsum("ij,jk,kl", [a, b, c]).
 PyObject* run_einsum(Arguments& in) {
   const std::string subscripts = in.text(0);
+  if (in.is_none(2) && subscripts.find(',') != std::string::npos) {
+    const std::vector<Tensor> list = in.tensors(1);
+    return in.compute([&] { return einsum(subscripts, list, in.at); });
+  }
   const Operand& a = in.operand(1);
   if (in.is_none(2)) return in.compute([&] { return einsum(subscripts, a, in.at); });
   const Operand& b = in.operand(2);
@@ -355,11 +426,32 @@ constexpr Binding kBindings[] = {
     {"reshape", plain<reshape>},
     {"stop_gradient", plain<stop_gradient>},
     {"transpose", run_transpose},
-    {"cumsum", plain<cumsum>},
+    {"cumsum", running<cumsum>},
     {"first_equal", plain<first_equal>},
     {"gather", plain<gather>},
     {"put", plain<put>},
     {"scatter_add", plain<scatter_add>},
+    {"scatter_max", plain<scatter_max>},
+    {"scatter_min", plain<scatter_min>},
+    {"scatter_mul", plain<scatter_mul>},
+    {"scatter_nd", plain<scatter_nd>},
+    {"segment_sum", segmented<segment_sum>},
+    {"segment_mean", segmented<segment_mean>},
+    {"segment_prod", segmented<segment_prod>},
+    {"segment_max", segmented<segment_max>},
+    {"segment_min", segmented<segment_min>},
+    {"cummax", directed<cummax>},
+    {"cummin", directed<cummin>},
+    {"cumprod", running<cumprod>},
+    {"cumlogsumexp", running<cumlogsumexp>},
+    {"linear_scan", run_linear_scan},
+    {"searchsorted", run_searchsorted},
+    {"bincount", run_bincount},
+    {"histogram", run_histogram},
+    {"median", reduce<median>},
+    {"quantile", run_quantile},
+    {"unique", sized<unique>},
+    {"nonzero", sized<nonzero>},
     {"sort", sorted<sort>},
     {"argsort", sorted<argsort>},
     {"take_along_axis", plain<take_along_axis>},
@@ -399,6 +491,7 @@ constexpr Binding kBindings[] = {
     {"logsumexp", reduce<logsumexp>},
     {"norm", reduce<norm>},
     {"nan_to_num", run_nan_to_num},
+    {"nextafter", plain<nextafter>},
     {"isclose", close<isclose>},
     {"allclose", close<allclose>},
     {"leaky_relu", plain<leaky_relu>},

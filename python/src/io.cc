@@ -257,6 +257,53 @@ class CheckpointInPython {
   io::Checkpoint checkpoint_;
 };
 
+// ---- weights of other programs ------------------------------------------------------------------
+
+// "name", ("from", "to"), ("from", ["a", "b"], {"transpose": True}).
+io::MapRow row_from(nb::handle row) {
+  if (nb::isinstance<nb::str>(row)) return io::MapRow(nb::cast<std::string>(row));
+  const nb::tuple parts = nb::tuple(nb::borrow(row));
+  std::vector<std::string> to;
+  if (nb::isinstance<nb::str>(parts[1]))
+    to.push_back(nb::cast<std::string>(parts[1]));
+  else
+    to = nb::cast<std::vector<std::string>>(parts[1]);
+  io::MapHow how;
+  if (nb::len(parts) > 2) {
+    const nb::dict given = nb::cast<nb::dict>(parts[2]);
+    how.transpose = nb::cast<bool>(given.get("transpose", nb::bool_(false)));
+    how.split_axis = nb::cast<int64_t>(given.get("split_axis", nb::int_(0)));
+  }
+  return io::MapRow(nb::cast<std::string>(parts[0]), std::move(to), how);
+}
+
+io::WeightMap map_from(nb::handle map, Source at) {
+  if (map.is_none()) return {};
+  if (!PyCallable_Check(map.ptr())) {
+    std::vector<io::MapRow> rows;
+    for (const nb::handle row : map) rows.push_back(row_from(row));
+    return rows;
+  }
+  return [held = Held(map), at](const std::string& name, const Tensor& tensor) {
+    const nb::gil_scoped_acquire gil;
+    const nb::object given = held.get()(name, nb::steal(wrap(Tensor(tensor))));
+    io::MappedTensors mapped;
+    if (given.is_none()) return mapped;
+    for (const auto& [to, value] : nb::cast<nb::dict>(given))
+      mapped.emplace_back(nb::cast<std::string>(to), tensor_from(value, at));
+    return mapped;
+  };
+}
+
+io::RestoreReport load_weights(const PathText& path, nb::handle model, nb::handle map,
+                               bool partial) {
+  const Source at = calling_line();
+  const NamedVariables variables = named_variables_of(model);
+  const io::WeightsOptions options{.map = map_from(map, at), .partial = partial};
+  const nb::gil_scoped_release released;
+  return io::load_variables(path.text, variables, options, at);
+}
+
 }  // namespace
 
 void bind_io(nb::module_& module) {
@@ -266,6 +313,12 @@ void bind_io(nb::module_& module) {
       .def_ro("loaded", &io::RestoreReport::loaded)
       .def_ro("missing", &io::RestoreReport::missing, "Names that are not in the file.")
       .def_ro("unexpected", &io::RestoreReport::unexpected, "Names that are only in the file.");
+  io.def("load", load_weights, nb::arg("path"), nb::arg("model"), nb::kw_only(),
+         nb::arg("map") = nb::none(), nb::arg("partial") = false,
+         "Assigns a model's Variables from a safetensors file of another program. `map` is a list "
+         "of rows, (\"h.*.fc.weight\", \"blocks/*/up/kernel\", {\"transpose\": True}), with "
+         "several names for a tensor that is split along \"split_axis\", or a name alone for one "
+         "that is left out; or a function of a name and its tensor that returns a dict.");
   nb::class_<CheckpointInPython>(io, "_Checkpoint")
       .def(nb::init<const nb::dict&>())
       .def("save", &CheckpointInPython::save, nb::arg("path"), nb::kw_only(),

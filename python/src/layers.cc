@@ -276,7 +276,7 @@ void bind_kv_cache(nb::module_& nn) {
   nb::class_<KVCache> cache(nn, "KVCache",
                             "Keys and values of earlier tokens, written in place: attention(x, "
                             "cache=cache) continues after them.",
-                            nb::is_weak_referenceable());
+                            nb::dynamic_attr(), nb::is_weak_referenceable());
   make_part<KVCache>(cache);
   cache
       .def(

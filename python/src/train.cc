@@ -310,10 +310,72 @@ void bind_optimizers(nb::module_& nn) {
       arg("rho") = 0.9, arg("epsilon") = 1e-6, arg("weight_decay") = 0.0);
 }
 
+void bind_averages(nb::module_& nn) {
+  using nn::EMA;
+  nb::class_<EMA> average(nn, "EMA", "A running average of a built model's weights.",
+                          nb::dynamic_attr(), nb::is_weak_referenceable());
+  make_part<EMA>(average);
+  average
+      .def(
+          "__init__",
+          [](EMA* self, nb::handle model, double decay, bool warm_up) {
+            new (self) EMA(named_variables_of(model), {decay, warm_up}, calling_line());
+          },
+          arg("model"), nb::kw_only(), arg("decay") = 0.999, arg("warm_up") = false)
+      .def(
+          "update", [](const EMA& self) { self.update(calling_line()); },
+          "average = decay * average + (1 - decay) * value, in place.")
+      .def(
+          "swap", [](const EMA& self) { self.swap(calling_line()); },
+          "Exchanges the model's values and the averages.")
+      .def_prop_ro("updates", [](const EMA& self) { return wrap(self.updates); });
+  using nn::ReduceLROnPlateau;
+  nb::class_<ReduceLROnPlateau> plateau(nn, "ReduceLROnPlateau",
+                                        "Lowers the learning rate when the loss stands still.",
+                                        nb::dynamic_attr(), nb::is_weak_referenceable());
+  make_part<ReduceLROnPlateau>(plateau);
+  plateau
+      .def(
+          "__init__",
+          [](ReduceLROnPlateau* self, const nn::Optimizer& optimizer, double factor,
+             int64_t patience, double least_gain, int64_t cooldown, double least_rate) {
+            new (self) ReduceLROnPlateau(
+                optimizer, {factor, patience, least_gain, cooldown, least_rate}, calling_line());
+          },
+          arg("optimizer"), nb::kw_only(), arg("factor") = 0.1, arg("patience") = 10,
+          arg("least_gain") = 1e-4, arg("cooldown") = 0, arg("least_rate") = 0.0)
+      .def(
+          "update",
+          [](const ReduceLROnPlateau& self, double loss) {
+            return self.update(loss, calling_line());
+          },
+          arg("loss"), "Takes the loss of an epoch; whether the rate was lowered.");
+}
+
 // ---- fit ----------------------------------------------------------------------------------------
+
+// A metric of Python that runs over batches, such as nn.metrics.F1.
+struct PythonMetric {
+  Held metric;
+  void update(const Tensor& y_true, const Tensor& y_pred, Source) const {
+    const nb::gil_scoped_acquire gil;
+    metric.get().attr("update")(nb::steal(wrap(Tensor(y_true))), nb::steal(wrap(Tensor(y_pred))));
+  }
+  Tensor result(Source) const {
+    const nb::gil_scoped_acquire gil;
+    return tensor_from(metric.get().attr("result")(), calling_line());
+  }
+  void reset(Source) const {
+    const nb::gil_scoped_acquire gil;
+    metric.get().attr("reset")();
+  }
+};
 
 nn::Measure measure_from(nb::handle object) {
   if (object.is_none()) return {};
+  if (nb::hasattr(object, "update") && nb::hasattr(object, "result") &&
+      nb::hasattr(object, "reset"))
+    return PythonMetric{Held(object)};
   return [held = Held(object)](const Tensor& y_true, const Tensor& y_pred) {
     const nb::gil_scoped_acquire gil;
     return tensor_from(held.get()(nb::steal(wrap(Tensor(y_true))), nb::steal(wrap(Tensor(y_pred)))),
@@ -406,8 +468,9 @@ nb::dict numbers_of(const nn::NamedNumbers& named) {
 }
 
 nn::History fit(nb::handle model, nb::handle batches, nb::handle loss,
-                const nn::Optimizer& optimizer, int64_t epochs, nb::handle budget,
-                nb::handle validation, const PathText& checkpoint, nb::handle on_epoch,
+                const nn::Optimizer& optimizer, int64_t epochs, int64_t initial_epoch,
+                nb::handle budget, nb::handle validation, const PathText& checkpoint,
+                nb::handle on_epoch, nb::handle on_batch,
                 const std::optional<nn::EarlyStopping>& early_stopping, nb::handle metrics,
                 const std::string& progress) {
   const Source at = calling_line();
@@ -417,6 +480,7 @@ nn::History fit(nb::handle model, nb::handle batches, nb::handle loss,
   nn::FitOptions options{.loss = measure_from(loss),
                          .optimizer = optimizer,
                          .epochs = epochs,
+                         .initial_epoch = initial_epoch,
                          .budget = budget_from(budget, at),
                          .validation = batches_from(validation, at),
                          .checkpoint = checkpoint.text,
@@ -429,6 +493,14 @@ nn::History fit(nb::handle model, nb::handle batches, nb::handle loss,
       const nb::object seen = nb::cast(nn::Epoch(epoch));
       held.get()(seen);
       epoch.stop = nb::cast<const nn::Epoch&>(seen).stop;
+    };
+  }
+  if (!on_batch.is_none()) {
+    options.on_batch = [held = Held(on_batch)](nn::Batch& batch) {
+      const nb::gil_scoped_acquire gil;
+      const nb::object seen = nb::cast(nn::Batch(batch));
+      held.get()(seen);
+      batch.stop = nb::cast<const nn::Batch&>(seen).stop;
     };
   }
   const nn::Batches walked = batches_from(batches, at);
@@ -468,6 +540,11 @@ void bind_history(nb::module_& nn) {
       .def_prop_ro("judged", &Epoch::judged, "The validation loss if there is one, else the loss.")
       .def("__str__", [](const Epoch& epoch) { return cat(epoch); })
       .def("__repr__", [](const Epoch& epoch) { return cat(epoch); });
+  nb::class_<nn::Batch>(nn, "Batch", "A batch of fit. A callback sets `stop` to make it the last.")
+      .def_ro("epoch", &nn::Batch::epoch)
+      .def_ro("number", &nn::Batch::number)
+      .def_ro("loss", &nn::Batch::loss, "The mean over the epoch's examples so far.")
+      .def_rw("stop", &nn::Batch::stop);
   nb::class_<History>(nn, "History", "A training run, epoch by epoch.")
       .def_ro("epochs", &History::epochs)
       .def_ro("best", &History::best, "The number of the best epoch, from 1.")
@@ -484,11 +561,12 @@ void bind_train(nb::module_& module) {
   nb::module_ nn = nb::borrow<nb::module_>(module.attr("nn"));
   bind_schedules(nn);
   bind_optimizers(nn);
+  bind_averages(nn);
   bind_history(nn);
   nn.def("_fit", fit, arg("model"), arg("batches"), nb::kw_only(), arg("loss").none(),
-         arg("optimizer"), arg("epochs"), arg("budget").none(), arg("validation").none(),
-         arg("checkpoint"), arg("on_epoch").none(), arg("early_stopping").none(), arg("metrics"),
-         arg("progress"));
+         arg("optimizer"), arg("epochs"), arg("initial_epoch"), arg("budget").none(),
+         arg("validation").none(), arg("checkpoint"), arg("on_epoch").none(),
+         arg("on_batch").none(), arg("early_stopping").none(), arg("metrics"), arg("progress"));
 }
 
 }  // namespace tidemark::python

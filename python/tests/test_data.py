@@ -236,3 +236,21 @@ def test_datasets_go_when_their_last_name_goes():
         assert seen() is None and td.memory.current() <= before
     finally:
         gc.enable()
+
+
+def test_files_of_datasets(tmp_path):
+    import gzip
+
+    table = tmp_path / "table.csv.gz"
+    table.write_bytes(gzip.compress(b"a,b\n1,2.5\n3,\n"))
+    columns = td.data.load_csv(table)
+    assert list(columns) == ["a", "b"] and columns["a"].dtype == td.i64 and columns["b"].dtype == td.f32
+    assert np.array_equal(columns["a"], [1, 3]) and np.isnan(np.asarray(columns["b"])[1])
+    assert td.data.load_csv(table, columns=["a"], dtypes={"a": td.f64})["a"].dtype == td.f64
+    images = tmp_path / "images"
+    images.write_bytes(b"\0\0\x08\x02" + (2).to_bytes(4, "big") + (3).to_bytes(4, "big") + bytes(range(6)))
+    assert np.array_equal(td.data.load_idx(images), np.arange(6, dtype=np.uint8).reshape(2, 3))
+    cifar = tmp_path / "cifar"
+    cifar.write_bytes((bytes([5]) + bytes(3072)) * 2)
+    pixels, labels = td.data.load_cifar(cifar)
+    assert pixels.shape == (2, 32, 32, 3) and list(np.asarray(labels)) == [5, 5]

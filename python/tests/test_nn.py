@@ -443,6 +443,47 @@ def test_draws_of_other_distributions():
     assert bounds[:, 0].max() < 3 and bounds[:, 1].min() >= 10
 
 
+def test_fit_with_running_metrics_callbacks_and_an_initial_epoch():
+    x, y = np.array([[1.0], [2], [-1], [3]], np.float32), np.array([[1.0], [0], [1], [1]], np.float32)
+    seen = []
+    history = nn.fit(
+        nn.Dense(1, kernel_initializer=nn.initializers.ones), (x, y), loss=nn.losses.mse, optimizer=nn.SGD(0.0), epochs=4, initial_epoch=2,
+        metrics={"f1": nn.metrics.F1()}, progress="none", batch_size=2, shuffle=False, on_batch=lambda batch: seen.append((batch.epoch, batch.number)),
+    )
+    close(history.epochs[0].metric("f1"), 2 / 3)
+    assert seen == [(3, 1), (3, 2), (4, 1), (4, 2)] and len(history.epochs) == 2
+
+
+def test_averages_of_weights_and_plateaus():
+    model = nn.Dense(1)
+    model(np.ones((1, 2), np.float32))
+    average = nn.EMA(model, decay=0.5)
+    before = np.asarray(model.kernel.value()).copy()
+    model.kernel.assign_add(4.0)
+    average.update()
+    average.swap()
+    close(model.kernel.value(), before + 2)
+    average.swap()
+    close(model.kernel.value(), before + 4)
+    optimizer = nn.SGD(1.0)
+    plateau = nn.ReduceLROnPlateau(optimizer, factor=0.5, patience=0)
+    assert [plateau.update(loss) for loss in (3.0, 2.0, 2.0)] == [False, False, True]
+    assert float(optimizer.learning_rate) == 0.5
+
+
+def test_weights_of_another_program(tmp_path):
+    path, w = tmp_path / "other.safetensors", np.arange(6, dtype=np.float32).reshape(2, 3)
+    td.io.save_safetensors(path, {"fc.weight": w, "fc.bias": np.ones(2, np.float32), "seen": np.ones(1, np.float32)})
+    one, two = nn.Dense(2), nn.Dense(2)
+    report = td.io.load(path, one, map=[("fc.weight", "kernel", {"transpose": True}), ("fc.*", "*"), "seen"])
+    assert sorted(report.loaded) == ["bias", "kernel"]
+    td.io.load(path, two, map=lambda name, t: {"fc.weight": {"kernel": td.transpose(t)}, "fc.bias": {"bias": t}}.get(name))
+    close(one.kernel.value(), w.T)
+    close(two.kernel.value(), w.T)
+    with pytest.raises(td.UserError, match="the model has no place for: fc.bias, fc.weight, seen"):
+        td.io.load(path, one)
+
+
 def test_losses_of_other_kinds_and_weights():
     y, p, n = (np.random.default_rng(i).normal(size=(6, 3)) for i in range(3))
     side = np.sign(y)

@@ -40,7 +40,7 @@ def test_every_callable_of_the_catalogue_has_its_function():
 
 PYTHON_NAMES = {"axes": "axis", "keep": "keepdims", "list": "tensors"}
 # One function for several signatures, or with names of NumPy's.
-OTHERWISE = {"clip", "where", "arange", "split", "einsum", "eye", "random::bernoulli", "zeros_like", "ones_like", "full_like"}
+OTHERWISE = {"clip", "where", "arange", "split", "einsum", "eye", "random::bernoulli", "random::integers", "random::permutation", "zeros_like", "ones_like", "full_like"}
 ELSEWHERE = {"print", "random::seed", "random::state", "random::set_state"}
 
 
@@ -285,3 +285,58 @@ def test_dtypes_are_named_in_many_ways():
         assert td.zeros(1, name).dtype is td.f32
     assert td.zeros(1, bool).dtype is td.bool and td.zeros(1, np.bool_).dtype is td.bool
     assert repr(td.f32) == "td.f32" and str(td.bool) == "bool" and td.bf16.itemsize == 2
+
+
+# ---- what depends on order, and running results ----
+
+def test_order_and_counts_are_those_of_numpy():
+    x = np.random.default_rng(5).normal(size=(4, 9)).astype(np.float32)
+    x[1, 3] = x[1, 4]
+    values, inverse, counts = np.unique(np.round(x), return_inverse=True, return_counts=True)
+    found = td.unique(np.round(x))
+    assert np.array_equal(found.values, values) and np.array_equal(found.counts, counts) and found.size.item() == len(values)
+    assert np.array_equal(np.asarray(found.inverse), inverse.reshape(x.shape))
+    assert np.array_equal(td.nonzero(x > 0).indices, np.argwhere(x > 0))
+    for bins in (1, 7, 10):
+        counts, edges = np.histogram(x, bins)
+        ours = td.histogram(x, bins)
+        assert np.array_equal(ours.counts, counts) and np.allclose(ours.edges, edges, rtol=1e-6, atol=1e-6)
+    for method in ("linear", "lower", "higher", "midpoint", "nearest"):
+        for axis in (None, 0, 1):
+            for q in (0.0, 0.37, [0.25, 0.5, 1.0]):
+                want = np.quantile(x, q, axis=axis, method=method)
+                np.testing.assert_allclose(np.asarray(td.quantile(x, q, axis, method)), want, rtol=2e-6, atol=1e-7)
+    np.testing.assert_allclose(np.asarray(td.median(x, axis=(0, 1))), np.median(x))
+    np.testing.assert_allclose(np.asarray(td.median(x, axis=1, keepdims=True)), np.median(x, 1, keepdims=True))
+    for side in ("left", "right"):
+        row = np.sort(x[0])
+        assert np.array_equal(td.searchsorted(row, x, side == "right"), np.searchsorted(row, x, side))
+
+
+def test_running_results_are_those_of_numpy():
+    x = np.random.default_rng(6).normal(size=(3, 70, 5))
+    for axis in (0, 1, -1):
+        np.testing.assert_allclose(np.asarray(td.cumprod(x, axis)), np.cumprod(x, axis))
+        np.testing.assert_array_equal(np.asarray(td.cummax(x, axis)), np.maximum.accumulate(x, axis))
+        np.testing.assert_array_equal(np.asarray(td.cummin(x, axis)), np.minimum.accumulate(x, axis))
+        np.testing.assert_allclose(np.asarray(td.cumlogsumexp(x, axis)), np.logaddexp.accumulate(x, axis))
+
+
+def test_einsum_of_many_operands_is_that_of_numpy():
+    random = np.random.default_rng(7)
+    a, b, c = random.normal(size=(2, 3, 4)), random.normal(size=(4, 5)), random.normal(size=(1, 5, 3))
+    for text in ("...ij,jk,...kl->...il", "...ij,jk,...kl", "bij,jk,xkl->lb", "bij,jk,xkl"):
+        np.testing.assert_allclose(np.asarray(td.einsum(text, [a, b, c])), np.einsum(text, a, b, c))
+    np.testing.assert_allclose(np.asarray(td.einsum("...j->...", a)), a.sum(-1))
+
+
+def test_segments_and_scatters_are_those_of_numpy():
+    x, to = np.random.default_rng(8).normal(size=(6, 2)), np.array([0, 2, 0, 1, 2, 2])
+    for name, ufunc, start in (("sum", np.add, 0.0), ("prod", np.multiply, 1.0), ("max", np.maximum, -np.inf), ("min", np.minimum, np.inf)):
+        want = np.full((4, 2), start)
+        ufunc.at(want, to, x)
+        np.testing.assert_allclose(np.asarray(getattr(td, f"segment_{name}")(x, to, 4)), want)
+    for name, ufunc in (("max", np.maximum), ("min", np.minimum), ("mul", np.multiply)):
+        want = x[:3].copy()
+        ufunc.at(want, to, x)
+        np.testing.assert_allclose(np.asarray(getattr(td, f"scatter_{name}")(x[:3], to, x)), want)

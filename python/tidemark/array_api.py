@@ -10,11 +10,12 @@ from collections import namedtuple as _namedtuple
 from math import e, inf, nan, pi  # noqa: F401
 
 from . import _core as _td
-from ._core import (abs, add, atan2, bfloat16, bitwise_and, bitwise_invert, bitwise_or, bitwise_xor, bool,  # noqa: F401
-                    ceil, cos, divide, equal, exp, expm1, float16, float32, float64, floor, floor_divide, from_dlpack,
-                    greater, greater_equal, int32, int64, isfinite, isinf, isnan, less, less_equal, log, log1p, log2,
-                    logical_and, logical_not, logical_or, logical_xor, maximum, minimum, multiply, negative, not_equal,
-                    pow, remainder, round, sign, sin, sqrt, square, subtract, tan, tanh, uint8)
+from ._core import (abs, acos, acosh, add, asin, asinh, atan, atan2, atanh, bfloat16, bitwise_and, bitwise_invert,  # noqa: F401
+                    bitwise_or, bitwise_xor, bool, ceil, copysign, cos, cosh, divide, equal, exp, expm1, float16,
+                    float32, float64, floor, floor_divide, from_dlpack, greater, greater_equal, hypot, int32, int64,
+                    isfinite, isinf, isnan, less, less_equal, log, log10, log1p, log2, logaddexp, logical_and,
+                    logical_not, logical_or, logical_xor, maximum, minimum, multiply, negative, not_equal, pow,
+                    remainder, round, sign, sin, sinh, sqrt, square, subtract, tan, tanh, uint8)
 from ._core import left_shift as bitwise_left_shift, right_shift as bitwise_right_shift  # noqa: F401
 
 __array_api_version__ = "2023.12"
@@ -212,34 +213,6 @@ def iinfo(type, /):
 
 # ---- elementwise functions that are not ops of their own ----
 
-def acos(x, /):
-    return atan2(sqrt((1 - x) * (1 + x)), x)
-
-
-def acosh(x, /):
-    return log1p((x - 1) + sqrt((x - 1) * (x + 1)))
-
-
-def asin(x, /):
-    return atan2(x, sqrt((1 - x) * (1 + x)))
-
-
-def asinh(x, /):
-    size = abs(x)
-    # Where the square would overflow, and is all that counts.
-    small = log1p(size + square(size) / (1 + sqrt(square(size) + 1)))
-    large = log(size) + 0.6931471805599453
-    return copysign(_td.where(size < 1e9, small, large), x)
-
-
-def atan(x, /):
-    return atan2(x, _td.ones_like(x))
-
-
-def atanh(x, /):
-    return (log1p(x) - log1p(-x)) * 0.5
-
-
 def clip(x, /, min=None, max=None):
     if min is not None:
         x = maximum(x, _made(_td.asarray(min), x.dtype))
@@ -250,35 +223,8 @@ def conj(x, /):
     return x
 
 
-def copysign(x1, x2, /):
-    size = abs(x1)
-    return _td.where(signbit(x2), -size, size)
-
-
-def cosh(x, /):
-    half = exp(abs(x) * 0.5)
-    return half * half * 0.5 + 0.5 / half / half
-
-
-def hypot(x1, x2, /):
-    a, b = abs(x1), abs(x2)
-    most, least = maximum(a, b), minimum(a, b)
-    ratio = least / _td.where(most == 0, _td.ones_like(most), most)
-    found = most * sqrt(1 + square(ratio))
-    return _td.where(isinf(a) | isinf(b), _td.full_like(found, inf), found)
-
-
 def imag(x, /):
     raise TypeError("imag: there are no complex numbers")
-
-
-def log10(x, /):
-    return log(x) * 0.4342944819032518 if x.dtype is not float32 else _td.cast(log(_td.cast(x, float64)) * 0.4342944819032518, float32)
-
-
-def logaddexp(x1, x2, /):
-    most = maximum(x1, x2)
-    return _td.where(isinf(most), most, most + log1p(exp(-abs(x1 - x2))))
 
 
 def positive(x, /):
@@ -291,14 +237,6 @@ def real(x, /):
 
 def signbit(x, /):
     return (x < 0) | ((x == 0) & (1 / x < 0))
-
-
-def sinh(x, /):
-    size = abs(x)
-    small = expm1(size)
-    half = exp(size * 0.5)
-    large = half * (0.5 * half)
-    return copysign(_td.where(size < 20, (small + small / (small + 1)) * 0.5, large), x)
 
 
 def trunc(x, /):

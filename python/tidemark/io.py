@@ -1,12 +1,13 @@
 """NumPy's files, safetensors, and checkpoints built on them."""
 
 from ._core import io as _io
-from ._core.io import RestoreReport, load_npy, load_npz, load_safetensors, save_npy, save_npz, save_safetensors
+from ._core.io import RestoreReport, load, load_npy, load_npz, load_safetensors, save_npy, save_npz, save_safetensors
 
 __all__ = [
     "Checkpoint",
     "RestoreReport",
     "Safetensors",
+    "load",
     "load_npy",
     "load_npz",
     "load_safetensors",

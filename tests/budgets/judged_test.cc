@@ -108,5 +108,16 @@ TEST(Judged, RandomTrainingFunctionsComeCloseToTheOptimum) {
   EXPECT_EQ(all.refused, 0);
 }
 
+// Their work was 1.32, 1.47, 1.43 and 1.67 times that of the optimum.
+TEST(Judged, FunctionsThatWereFarFromTheOptimumOnceAreNot) {
+  for (const uint64_t seed : {114, 225, 293, 301}) {
+    Judged all;
+    const RandomTraining training = random_training(seed);
+    judge(seed, training, optimum_of(training, estimated_work).value(), all);
+    EXPECT_LE(worst(all.work).value, kMeanWork) << "seed " << seed;
+    EXPECT_EQ(all.refused, 0);
+  }
+}
+
 }  // namespace
 }  // namespace tidemark::testing

@@ -640,9 +640,91 @@ TEST(Errors, OfEinsum) {
   expect_error([&] { td::einsum("ij->ii", a); },
                "einsum: \"ij->ii\": i occurs twice in the result\n"
                "  at @\n  give each axis of the result its own letter");
-  expect_error([&] { td::einsum("...j->j", a); },
-               "einsum: \"...j->j\": cannot read \"...j->j\"\n"
-               "  at @\n  write letters, a comma between operands, and \"->\" before the result");
+  expect_error([&] { td::einsum("...j...->j", a); },
+               "einsum: \"...j...->j\": cannot read \"...->j\"\n"
+               "  at @\n  write letters, a comma between operands, \"->\" before the result, and "
+               "\"...\" at most once in each");
+  expect_error([&] { td::einsum("...ijk", a); },
+               "einsum: \"...ijk\": \"...ijk\" has 3 letters, f32[2, 3] has 2 axes\n"
+               "  at @\n  give one letter for each axis");
+  expect_error([&] { td::einsum("ij->...", a); },
+               "einsum: \"ij->...\": ... of the result is in no operand\n"
+               "  at @\n  name an axis of an operand; td::expand_dims adds one of size 1");
+  expect_error([&] { td::einsum("...i,...j", {a, b}); },
+               "einsum: \"...i,...j\": an axis of ... is 2 in f32[2, 3] and 4 in f32[4, 5]\n"
+               "  at @\n  a letter stands for one size");
+  expect_error([&] { td::einsum("", std::vector<Tensor>()); },
+               "einsum: takes 1 to 31 operands, got 0\n"
+               "  at @\n  multiply some of them first");
+}
+
+TEST(Errors, OfSearchesAndCounts) {
+  const Tensor x = floats({3}), n = wholes({3});
+  expect_error([&] { td::searchsorted(floats({2, 3}), floats({3, 3})); },
+               "searchsorted: values f32[3, 3] do not fit rows f32[2, 3]\n"
+               "  at @\n  give one sorted row, or as many rows as values have");
+  expect_error([&] { td::bincount(x); },
+               "bincount: needs a list of whole numbers, got f32[3]\n"
+               "  at @\n  cast and flatten it: td::reshape(td::cast(x, td::i32), {-1})");
+  expect_error([&] { td::bincount(n, {.weights = floats({2})}); },
+               "bincount: weights f32[2] do not fit i32[3]\n"
+               "  at @\n  give one weight for each number");
+  expect_error(
+      [&] { td::bincount(td::constant({1, -2})); },
+      "bincount: -2 is negative\n"
+      "  at @\n  give a length, td::bincount(x, {.length = 100}), to leave such numbers out");
+  expect_error([&] { td::function([](const Tensor& i) { return td::bincount(i); })(n); },
+               "bincount: the largest number is known only when the function runs\n"
+               "  at @\n  give the length: td::bincount(x, {.length = 100})");
+  expect_error([&] { td::histogram(x, {.bins = 0}); },
+               "histogram: the number of bins must be positive, got 0\n"
+               "  at @\n  write {.bins = 10}");
+  expect_error([&] { td::histogram(x, {.low = 2, .high = 1}); },
+               "histogram: low = 2 is above high = 1\n  at @\n  exchange them");
+  expect_error([&] { td::median(floats({2, 0}), 1); },
+               "median: f32[2, 0] has no elements to choose from\n"
+               "  at @\n  reduce over axes that have elements");
+  expect_error([&] { td::quantile(floats({0}), 0.5); },
+               "quantile: f32[0] has no elements to choose from\n"
+               "  at @\n  reduce over axes that have elements");
+  expect_error([&] { td::quantile(x, 50); },
+               "quantile: q goes from 0 to 1, got 50\n"
+               "  at @\n  the median is 0.5; divide percentages by 100");
+  expect_error([&] { td::function([](const Tensor& a) { return td::unique(a).values; })(x); },
+               "unique: the number of results is known only when the function runs\n"
+               "  at @\n  give a bound, td::unique(x, {.max_size = 100}); `size` is their number");
+  expect_error([&] { td::function([](const Tensor& a) { return td::nonzero(a).indices; })(x); },
+               "nonzero: the number of results is known only when the function runs\n"
+               "  at @\n  give a bound, td::nonzero(x, {.max_size = 100}); `size` is their number");
+}
+
+TEST(Errors, OfScattersAndSegments) {
+  const Tensor x = floats({3, 2}), n = wholes({3});
+  expect_error(
+      [&] { td::scatter_max(x, n, floats({2, 2})); },
+      "scatter_max: updates f32[2, 2] do not fit indices i32[3] along axis 0 of f32[3, 2]\n"
+      "  at @\n  they must have the shape [3, 2]");
+  expect_error([&] { td::scatter_mul(x, td::constant({3}), floats({1, 2})); },
+               "scatter_mul: index 3 is out of range for axis 0 of f32[3, 2]\n"
+               "  at @\n  indices go from -3 to 2");
+  expect_error([&] { td::scatter_nd(wholes({2, 3}), floats({2}), {4, 5}); },
+               "scatter_nd: indices i32[2, 3] do not name elements of the shape [4, 5]\n"
+               "  at @\n  their last axis has a whole number for each of the first axes");
+  expect_error([&] { td::scatter_nd(wholes({2, 1}), floats({2}), {4, 5}); },
+               "scatter_nd: updates f32[2] do not fit indices i32[2, 1] of the shape [4, 5]\n"
+               "  at @\n  they must have the shape [2, 5]");
+  expect_error([&] { td::scatter_nd(td::constant({{0, 5}}), floats({1}), {4, 5}); },
+               "scatter_nd: index 5 is out of range for axis 1 of the shape [4, 5]\n"
+               "  at @\n  indices go from -5 to 4");
+  expect_error([&] { td::segment_sum(x, wholes({2})); },
+               "segment_sum: segments i32[2] do not fit f32[3, 2]\n"
+               "  at @\n  give whole numbers, one for each slice of the first axes");
+  expect_error([&] { td::function([](const Tensor& i) { return td::segment_max(i, i); })(n); },
+               "segment_max: the largest segment is known only when the function runs\n"
+               "  at @\n  give their number: td::segment_max(data, segments, 100)");
+  expect_error([&] { td::cumprod(x, 2); },
+               "cumprod: f32[3, 2] has no axis 2\n"
+               "  at @\n  axes go from -2 to 1");
 }
 
 TEST(Errors, OfPut) {

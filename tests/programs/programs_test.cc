@@ -7,8 +7,8 @@
 //
 //   TIDEMARK_FUZZ=100000 TIDEMARK_FUZZ_SEED=7000 build/release/tests/programs/programs_test
 //
-// A program that fails is made small and printed as the text of ops/text.h, with its seed. Put it
-// into tests/programs/found, where it stays.
+// A program that fails is made small and printed as the text of ops/text/text.h, with its seed. Put
+// it into tests/programs/found, where it stays.
 #include <gtest/gtest.h>
 
 #include <cstring>

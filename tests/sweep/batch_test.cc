@@ -337,7 +337,12 @@ std::vector<Tensor> operands_around(const OpDef& op, const Tensor& table, int64_
   switch (op.routine) {
     case Routine::matmul:
       return {table, ones({table.shape()[1], 4})};
+    case Routine::linear_scan:
+      return {table * 0.5, table};
     case Routine::scatter_add:
+    case Routine::scatter_max:
+    case Routine::scatter_min:
+    case Routine::scatter_mul:
       return {table, ones(four, i64), ones(four)};
     case Routine::take_along_axis:
       return {table, ones(four, i64)};

@@ -6,11 +6,13 @@
 #include <sstream>
 
 #include "tidemark/api/create.h"
+#include "tidemark/api/ops.h"
 #include "tidemark/compile/cpu/eager.h"
 #include "tidemark/ops/contract.h"
 #include "tidemark/ops/indexing.h"
 #include "tidemark/ops/random.h"
 #include "tidemark/ops/reference.h"
+#include "tidemark/ops/scan.h"
 #include "tidemark/ops/structure.h"
 #include "tidemark/ops/typing.h"
 #include "tidemark/tensor/bind.h"
@@ -527,16 +529,48 @@ void put_cases(Cases& cases, DType dtype) {
   }
 }
 
-void cumsum_cases(Cases& cases, DType dtype) {
+// As many operands as the op has, of one shape. Products of many numbers stay in range when each is
+// near 1.
+void scan_cases(Cases& cases, DType dtype) {
+  if (!admits(cases.op(), dtype)) return;
+  const bool multiplies = cases.op().self == &ops::cumprod || cases.op().self == &ops::linear_scan;
+  const auto draw = [&](const Shape& shape) {
+    std::vector<Tensor> list;
+    for (int i = 0; i < cases.op().arity; ++i)
+      list.push_back(multiplies && i == 0 ? cases.draw(dtype, shape, {-1.1, 1.1})
+                                          : cases.draw(dtype, shape));
+    return list;
+  };
   for (const bool reverse : {false, true}) {
     for (const int64_t n : {1, 7, 65, 257, 1000})
-      cases.add({cases.draw(dtype, {n})}, Attrs().add(int64_t{0}).add(reverse));
-    for (const Shape& shape : {Shape{5, 13}, Shape{3, 4, 65}, Shape{0, 3}, Shape{1, 7, 1}}) {
+      cases.add(draw({n}), Attrs().add(int64_t{0}).add(reverse));
+    for (const Shape& shape :
+         {Shape{5, 13}, Shape{3, 4, 65}, Shape{0, 3}, Shape{1, 7, 1}, Shape{9, 130}}) {
       for (int64_t axis = 0; axis < shape.rank(); ++axis)
-        cases.add_laid_out({cases.draw(dtype, shape)}, Attrs().add(axis).add(reverse));
+        cases.add_laid_out(draw(shape), Attrs().add(axis).add(reverse));
     }
+    if (cases.op().arity > 1) continue;
     cases.add({repeated(cases.draw(dtype, {1, 9}), {4, 9})}, Attrs().add(int64_t{0}).add(reverse),
               "repeated");
+    if (cases.op().results == 1 || !is_float(dtype)) continue;
+    const std::vector<double> list = {1, -0.0, 0.0, 2, 2, INFINITY, NAN, -1, -INFINITY, NAN, 0.0};
+    cases.add({listed(dtype, {11, 2}, list)}, Attrs().add(int64_t{0}).add(reverse), "special");
+  }
+}
+
+void searchsorted_cases(Cases& cases, DType dtype) {
+  for (const bool right : {false, true}) {
+    const auto rows = [&](const Shape& shape) { return sort(cases.draw(dtype, shape)); };
+    for (const int64_t n : {0, 1, 7, 300})
+      cases.add({rows({n}), cases.draw(dtype, {65})}, Attrs().add(right));
+    cases.add_laid_out({rows({3, 2, 9}), cases.draw(dtype, {3, 2, 5})}, Attrs().add(right));
+    cases.add({rows({2, 5}), cases.draw(dtype, {2, 0})}, Attrs().add(right), "empty");
+    const Tensor ties = sort(listed(dtype, {9}, std::vector<int64_t>{1, 0, 1, 1, 0}));
+    cases.add({ties, listed(dtype, {3}, std::vector<int64_t>{0, 1})}, Attrs().add(right), "ties");
+    if (!is_float(dtype)) continue;
+    const std::vector<double> list = {1, -0.0, 0.0, NAN, -1, INFINITY, -INFINITY, NAN};
+    cases.add({sort(listed(dtype, {8}, list)), listed(dtype, {8}, list)}, Attrs().add(right),
+              "special");
   }
 }
 
@@ -691,7 +725,15 @@ constexpr Table kTables[] = {{&ops::reshape, reshape_cases},
                              {&ops::put, put_cases},
                              {&ops::take_along_axis, take_along_cases},
                              {&ops::scatter_add, scatter_cases},
-                             {&ops::cumsum, cumsum_cases},
+                             {&ops::scatter_max, scatter_cases},
+                             {&ops::scatter_min, scatter_cases},
+                             {&ops::scatter_mul, scatter_cases},
+                             {&ops::cummax, scan_cases},
+                             {&ops::cummin, scan_cases},
+                             {&ops::cumprod, scan_cases},
+                             {&ops::cumsum, scan_cases},
+                             {&ops::linear_scan, scan_cases},
+                             {&ops::searchsorted, searchsorted_cases},
                              {&ops::first_equal, first_equal_cases},
                              {&ops::sort, sort_cases},
                              {&ops::top_k, top_k_cases},
@@ -775,7 +817,11 @@ std::vector<Case> large_cases_of(const OpDef& op) {
     } else if (op.self == &ops::conv2d) {
       if (!is_float(dtype)) continue;
       cases.add(draws(dtype, {{3, 30, 31, 8}, {3, 3, 8, 16}}), ops::ConvSpec{}.attrs());
-    } else if (op.self == &ops::cumsum) {
+    } else if (op.self == &ops::searchsorted) {
+      cases.add({sort(cases.draw(dtype, {50, 300})), cases.draw(dtype, {50, 900})},
+                Attrs().add(true));
+    } else if (op.attrs.data() == ops::kCumsumAttrs) {
+      if (!admits(op, dtype)) continue;
       cases.add(draws(dtype, {{50, 3000}}), Attrs().add(int64_t{1}).add(false));
       cases.add(draws(dtype, {{3000, 50}}), Attrs().add(int64_t{0}).add(false));
     } else if (op.self == &ops::sort) {
@@ -791,7 +837,7 @@ std::vector<Case> large_cases_of(const OpDef& op) {
     } else if (op.self == &ops::take_along_axis) {
       cases.add({cases.draw(dtype, {50, 60}), indices(cases, DType::i32, {50, 900}, 60)},
                 Attrs().add(int64_t{1}).add(true));
-    } else if (op.self == &ops::scatter_add) {
+    } else if (op.attrs.data() == ops::kScatterAttrs) {
       cases.add({cases.draw(dtype, {50, 60}), indices(cases, DType::i32, {900}, 50),
                  cases.draw(dtype, {900, 60})},
                 Attrs().add(int64_t{0}).add(false));

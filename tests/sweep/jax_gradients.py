@@ -57,20 +57,36 @@ def plain(index, size):
     return np.where(index < 0, index + size, index)
 
 
-def scatter_add(x, index, updates, attrs):
+def scatter(how, x, index, updates, attrs):
     axis = attrs["axis"]
     where = plain(index, x.shape[axis])
     if attrs["along"]:
         grid = list(np.indices(index.shape))
         grid[axis] = where
-        return x.at[tuple(grid)].add(updates)
+        return getattr(x.at[tuple(grid)], how)(updates)
     order = list(range(axis, axis + index.ndim)) + list(range(axis)) + list(range(axis + index.ndim, updates.ndim))
-    return jnp.moveaxis(jnp.moveaxis(x, axis, 0).at[where].add(updates.transpose(order)), 0, axis)
+    return jnp.moveaxis(getattr(jnp.moveaxis(x, axis, 0).at[where], how)(updates.transpose(order)), 0, axis)
 
 
 def cumsum(x, attrs):
     axis = attrs["axis"]
     return jnp.flip(jnp.cumsum(jnp.flip(x, axis), axis), axis) if attrs["reverse"] else jnp.cumsum(x, axis)
+
+
+def scan(combine):
+    """By JAX's own scan over pairs of neighbours, whose gradient it derives."""
+    return lambda x, a: jax.lax.associative_scan(combine, x, axis=a["axis"], reverse=bool(a["reverse"]))
+
+
+def linear_scan(a, b, attrs):
+    def step(first, second):
+        return first[0] * second[0], first[1] * second[0] + second[1]
+    return jax.lax.associative_scan(step, (a, b), axis=attrs["axis"], reverse=bool(attrs["reverse"]))[1]
+
+
+def polygamma(n, x):
+    n, x = jnp.broadcast_arrays(n, x)
+    return jax.lax.polygamma(jax.lax.stop_gradient(jnp.floor(n + 0.5)), x)
 
 
 def sort(x, attrs):
@@ -89,10 +105,14 @@ UNARY = {"abs": jnp.abs, "cos": jnp.cos, "erf": jax.scipy.special.erf, "erfc": j
          "reciprocal": jnp.reciprocal, "relu": jax.nn.relu, "rsqrt": jax.lax.rsqrt, "sigmoid": jax.nn.sigmoid,
          "sin": jnp.sin, "sqrt": jnp.sqrt, "square": jnp.square, "stop_gradient": jax.lax.stop_gradient,
          "tan": jnp.tan, "tanh": jnp.tanh, "ceil": jnp.ceil, "floor": jnp.floor, "round": jnp.round,
-         "sign": jnp.sign}
+         "sign": jnp.sign, "acos": jnp.arccos, "acosh": jnp.arccosh, "asin": jnp.arcsin, "asinh": jnp.arcsinh, "atan": jnp.arctan,
+         "atanh": jnp.arctanh, "cosh": jnp.cosh, "digamma": jax.scipy.special.digamma, "erfinv": jax.scipy.special.erfinv,
+         "lgamma": jax.scipy.special.gammaln, "log10": jnp.log10, "sinh": jnp.sinh, "trigamma": lambda x: jax.lax.polygamma(jnp.ones_like(x), x)}
 BINARY = {"add": jnp.add, "atan2": jnp.arctan2, "divide": jnp.divide, "maximum": jnp.maximum,
           "minimum": jnp.minimum, "multiply": jnp.multiply, "pow": jnp.power, "remainder": jnp.remainder,
-          "subtract": jnp.subtract, "matmul": jnp.matmul, "floor_divide": jnp.floor_divide}
+          "subtract": jnp.subtract, "matmul": jnp.matmul, "floor_divide": jnp.floor_divide,
+          "copysign": jnp.copysign, "hypot": jnp.hypot, "logaddexp": jnp.logaddexp, "polygamma": polygamma,
+          "xlogy": jax.scipy.special.xlogy}
 ATTRS = {"max": reduced(jnp.max), "min": reduced(jnp.min), "prod": reduced(jnp.prod), "sum": reduced(jnp.sum),
          "softmax": lambda x, a: jax.nn.softmax(x, a["axis"]),
          "log_softmax": lambda x, a: jax.nn.log_softmax(x, a["axis"]),
@@ -102,7 +122,8 @@ ATTRS = {"max": reduced(jnp.max), "min": reduced(jnp.min), "prod": reduced(jnp.p
          "update": lambda x, y, a: x.at[places(a) if a["begin"] else ()].set(y),
          "gather": lambda x, i, a: jnp.take(x, plain(i, x.shape[a["axis"]]), axis=a["axis"]),
          "take_along_axis": lambda x, i, a: jnp.take_along_axis(x, plain(i, x.shape[a["axis"]]), a["axis"]),
-         "scatter_add": scatter_add, "concat": lambda *parts: jnp.concatenate(parts[:-1], parts[-1]["axis"])}
+         "cummax": scan(jnp.maximum), "cummin": scan(jnp.minimum), "cumprod": scan(jnp.multiply), "linear_scan": linear_scan,
+         "scatter_add": lambda *x: scatter("add", *x), "concat": lambda *parts: jnp.concatenate(parts[:-1], parts[-1]["axis"])}
 
 
 def function_of(case):

@@ -13,6 +13,7 @@ import sys
 
 try:
     import numpy as np
+    from scipy import special
 except ImportError:
     print("skipped: NumPy is not installed", file=sys.stderr)
     sys.exit(77)
@@ -139,10 +140,23 @@ def round_even(x):
     return np.rint(x) if x.dtype.kind == "f" else x
 
 
+def bit_count(x):
+    """np.bitwise_count takes the absolute value first."""
+    return np.bitwise_count(x.view(f"u{x.dtype.itemsize}")).astype(x.dtype)
+
+
+def polygamma(n, x, ours):
+    """Where SciPy's is of use; tests/unit/ops/special_test.cc has values elsewhere."""
+    n, x = np.broadcast_arrays(np.floor(wide(n) + 0.5), wide(x))
+    valid = (n >= 0) & (n < 30) & (np.abs(x) < 100) & ((x > 1e-6) | (x != np.rint(x)))
+    found = special.polygamma(np.where(valid, n, 1), np.where(valid, x, 1))
+    return np.where(valid, found, wide(ours))
+
+
 UNARY = {
     "abs": np.abs, "bitwise_invert": np.invert, "ceil": np.ceil, "floor": np.floor, "identity": np.copy,
     "isfinite": np.isfinite, "isinf": np.isinf, "isnan": np.isnan, "logical_not": np.logical_not,
-    "negative": np.negative, "relu": lambda x: np.maximum(x, x.dtype.type(0)), "round": round_even,
+    "bit_count": bit_count, "negative": np.negative, "relu": lambda x: np.maximum(x, x.dtype.type(0)), "round": round_even,
     "sign": np.sign, "stop_gradient": np.copy, "square": np.square,
 }
 UNARY_FLOAT = {  # Computed in f64 and compared within ulps.
@@ -150,6 +164,9 @@ UNARY_FLOAT = {  # Computed in f64 and compared within ulps.
     "gelu": lambda x: x * (0.5 * erfc(x * (-1 / math.sqrt(2)))), "silu": silu,
     "softplus": lambda x: np.maximum(x, 0) + np.log1p(np.exp(-np.abs(x))), "reciprocal": lambda x: 1 / x, "rsqrt": lambda x: 1 / np.sqrt(x), "sigmoid": sigmoid, "sin": np.sin,
     "sqrt": np.sqrt, "tan": np.tan, "tanh": np.tanh,
+    "acos": np.arccos, "acosh": np.arccosh, "asin": np.arcsin, "asinh": np.arcsinh, "atan": np.arctan, "atanh": np.arctanh,
+    "cosh": np.cosh, "digamma": special.digamma, "erfinv": special.erfinv, "lgamma": special.gammaln, "log10": np.log10,
+    "sinh": np.sinh, "trigamma": lambda x: special.polygamma(1, x),
 }
 BINARY = {
     "add": np.add, "atan2": lambda a, b: np.arctan2(to_float(a), to_float(b)), "bitwise_and": np.bitwise_and, "bitwise_or": np.bitwise_or, "bitwise_xor": np.bitwise_xor,
@@ -159,11 +176,16 @@ BINARY = {
     "logical_xor": np.logical_xor, "maximum": np.maximum, "minimum": np.minimum, "multiply": np.multiply,
     "not_equal": np.not_equal, "pow": power, "remainder": np.remainder, "right_shift": shifts(np.right_shift),
     "subtract": np.subtract,
+    "copysign": lambda a, b: np.copysign(to_float(a), to_float(b)), "hypot": lambda a, b: np.hypot(to_float(a), to_float(b)),
+    "logaddexp": lambda a, b: np.logaddexp(to_float(a), to_float(b)), "xlogy": lambda a, b: special.xlogy(to_float(a), to_float(b)),
 }
 REDUCE = {"all": np.all, "any": np.any, "max": np.max, "min": np.min, "prod": np.prod, "sum": np.sum}
 # How far a result may be, in ulps: of our definition and of NumPy's own.
 ULPS = {"atan2": 4, "pow": 8, "sigmoid": 8, "tanh": 8, "rsqrt": 4, "cos": 6, "sin": 6, "erf": 6, "erfc": 10, "gelu": 32, "silu": 10, "softplus": 8, "exp": 6, "expm1": 6,
-        "log": 6, "log1p": 6, "log2": 6, "tan": 10, "softmax": 100, "log_softmax": 100}
+        "log": 6, "log1p": 6, "log2": 6, "tan": 10, "softmax": 100, "log_softmax": 100,
+        "acos": 6, "acosh": 6, "asin": 6, "asinh": 6, "atan": 4, "atanh": 6, "cosh": 8, "erfinv": 10, "log10": 4, "sinh": 8,
+        # Near zeros of the function the distance is of the size of its terms.
+        "digamma": 200, "lgamma": 200, "trigamma": 20, "polygamma": 200, "hypot": 4, "logaddexp": 8, "xlogy": 6}
 # Since 2.4 the exponent's cutoff depends on the dtype, as ours does.
 PRINTS_BY_DTYPE = str(np.array([1e7], np.float32)) == "[1.e+07]"
 DRAWS = {"random_bernoulli", "random_fold", "random_integers", "random_normal", "random_permutation", "random_uniform"}
@@ -204,7 +226,10 @@ def gathered(x, index, axis):
     return np.take(x, np.where(index < 0, index + x.shape[axis], index), axis=axis)
 
 
-def scattered(x, index, updates, attrs):
+SCATTERS = {"scatter_add": np.add, "scatter_max": np.maximum, "scatter_min": np.minimum, "scatter_mul": np.multiply}
+
+
+def scattered(combine, x, index, updates, attrs):
     axis = attrs["axis"]
     result = x.copy()
     index = index.astype(np.int64)
@@ -212,12 +237,45 @@ def scattered(x, index, updates, attrs):
     if attrs["along"]:
         grid = list(np.indices(index.shape))
         grid[axis] = where
-        np.add.at(result, tuple(grid), updates)
+        combine.at(result, tuple(grid), updates)
     else:
         moved = np.moveaxis(result, axis, 0)
         order = list(range(axis, axis + index.ndim)) + list(range(axis)) + list(range(axis + index.ndim, updates.ndim))
-        np.add.at(moved, where, updates.transpose(order))
+        combine.at(moved, where, updates.transpose(order))
     return result
+
+
+def along(function, x, attrs, places=False):
+    """A scan in its direction. Places count from the first element in either."""
+    axis = attrs["axis"]
+    if not attrs["reverse"]:
+        return function(x, axis=axis)
+    y = np.flip(function(np.flip(x, axis), axis=axis), axis)
+    return x.shape[axis] - 1 - y if places else y
+
+
+def first_places(x, axis, largest):
+    """Where the extremum so far stands first."""
+    x = np.moveaxis(x, axis, 0)
+    best, places = x[:1].copy(), np.zeros(x.shape, np.int64)
+    for i in range(1, len(x)):
+        with np.errstate(invalid="ignore"):
+            takes = (best[0] == best[0]) & ((x[i] != x[i]) | (x[i] > best[0] if largest else x[i] < best[0]))
+        best[0] = np.where(takes, x[i], best[0])
+        places[i] = np.where(takes, i, places[i - 1])
+    return np.moveaxis(places, 0, axis)
+
+
+def recurrence(a, b, attrs):
+    def forward(pair, axis):
+        factors, y = (np.moveaxis(each, axis, 0).copy() for each in pair)
+        for i in range(1, len(y)):
+            y[i] += factors[i] * y[i - 1]
+        return np.moveaxis(y, 0, axis)
+    axis = attrs["axis"]
+    if attrs["reverse"]:
+        return np.flip(forward((np.flip(a, axis), np.flip(b, axis)), axis), axis)
+    return forward((a, b), axis)
 
 
 def order_of(x, axis, descending):
@@ -239,6 +297,9 @@ def computed(case, operands, result):
         return UNARY[op](x != 0 if op == "logical_not" else x), none
     if op in UNARY_FLOAT:
         return UNARY_FLOAT[op](wide(to_float(x))), none
+    if op == "polygamma":
+        common = promote(operands[0].dtype, operands[1].dtype)
+        return polygamma(*(to_float(converted(o.value, o.dtype, common)) for o in operands), result.value), none
     if op in BINARY:
         common = promote(operands[0].dtype, operands[1].dtype)
         if op.startswith("logical"):
@@ -306,10 +367,30 @@ def computed(case, operands, result):
         index = operands[1].value.astype(np.int64)
         index = np.where(index < 0, index + x.shape[attrs["axis"]], index)
         return np.take_along_axis(x, index, attrs["axis"]), none
-    if op == "scatter_add":
+    if op in SCATTERS:
         if operands[0].dtype == "bf16":
-            return None, none  # Rounds to bf16 after each addition; NumPy has no such type.
-        return scattered(x, operands[1].value, operands[2].value, attrs), none
+            return None, none  # Rounds to bf16 after each step; NumPy has no such type.
+        return scattered(SCATTERS[op], x, operands[1].value, operands[2].value, attrs), none
+    if op == "searchsorted":
+        values = operands[1].value
+        found = np.zeros(values.shape, np.int64)
+        for row in np.ndindex(x.shape[:-1]):
+            found[row] = np.searchsorted(x[row], values[row], "right" if attrs["right"] else "left")
+        return found, none
+    if op in ("cummax", "cummin"):
+        y = along(np.maximum.accumulate if op == "cummax" else np.minimum.accumulate, x, attrs)
+        if case["which"] == 0:
+            return y, none
+        return along(lambda z, axis: first_places(z, axis, op == "cummax"), x, attrs, places=True), none
+    if op == "cumprod":
+        y = along(np.cumprod, wide(x) if x.dtype.kind == "f" else x.astype(np.int64), attrs)
+        unit = EPSILON["f64"] if operands[0].dtype == "f64" else EPSILON["f32"]
+        return y, (x.shape[attrs["axis"]] * unit * np.abs(y) if x.dtype.kind == "f" else none)
+    if op == "linear_scan":
+        a, b = (wide(o.value) if o.value.dtype.kind == "f" else o.value for o in operands)
+        y, sizes = (recurrence(*pair, attrs) for pair in ((a, b), (np.abs(a), np.abs(b))))
+        unit = EPSILON["f64"] if operands[0].dtype == "f64" else EPSILON["f32"]
+        return y, (2 * x.shape[attrs["axis"]] * unit * sizes if x.dtype.kind == "f" else none)
     if op == "first_equal":
         _, first, which = np.unique(x, return_index=True, return_inverse=True)
         return first[which].astype(np.int64), none

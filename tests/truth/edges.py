@@ -85,23 +85,33 @@ def is_minus_zero(x):
     return x == 0 and np.signbit(x)
 
 
-# Where JAX's answer is not the one.
+# Where JAX's answer is not the one; tests/unit/ops/special_test.cc has values there.
 JUDGED_ELSEWHERE = {
     "rsqrt": is_minus_zero,  # The slope of 1 / sqrt(-0), which is -inf, might be either infinity.
+    "erfinv": is_minus_zero,  # JAX loses the sign.
+    "acosh": lambda x: x > 1e38,  # The second derivative is 0, in JAX NaN.
+    "lgamma": lambda x: x < -1e4,  # C has +inf at -inf, as at every pole.
+    "trigamma": lambda x: x < -1e4 or is_minus_zero(x),  # There is no limit at -inf; slopes at -0 are those from below.
+    "digamma": lambda x: x < -1e4 or is_minus_zero(x),
+    "polygamma": lambda n, x: n not in (0, 1, 2, 3) or not x > 1e-20 or x > 1e29,  # JAX computes elsewhere in f32, or gives NaN.
     "pow": lambda a, b: a == b == 1e-40,  # The second derivatives are 1e40 and cancel.
+    "copysign": lambda a, b: a == 0,  # Slope 0, as that of abs.
+    "hypot": lambda a, b: abs(a) == abs(b) or np.isinf(a) or np.isinf(b),  # Slope 0 at the origin, as that of norm; no kink elsewhere.
+    "logaddexp": lambda a, b: abs(a) > 1e29 or abs(b) > 1e29,  # JAX has slopes of 1 and above there.
 }
-# JAX's nan_to_num does not know the range of 16-bit floats.
-HOW = {"nan_to_num": {"dtypes": ("f64", "f32")}}
+# JAX's nan_to_num does not know the range of 16-bit floats, and its nextafter neither them nor a slope.
+HOW = {"nan_to_num": {"dtypes": ("f64", "f32")}, "nextafter": {"dtypes": ("f64", "f32"), "orders": 0}}
 
 
 def pointwise():
     for name in UNARY:
         yield Case(name, POINTS[[i for i, x in enumerate(POINTS) if not JUDGED_ELSEWHERE.get(name, lambda x: False)(x)]], **HOW.get(name, {}))
     for name in BINARY:
-        yield Case(name, *PAIRS[[i for i, (a, b) in enumerate(PAIRS) if not JUDGED_ELSEWHERE.get(name, lambda a, b: False)(a, b)]].T)
+        yield Case(name, *PAIRS[[i for i, (a, b) in enumerate(PAIRS) if not JUDGED_ELSEWHERE.get(name, lambda a, b: False)(a, b)]].T, **HOW.get(name, {}))
     for name in list(BITS) + ["floor_divide", "remainder", "pow", "maximum", "multiply", "equal"]:
         yield Case(name, WHOLE[:, 0], WHOLE[:, 1], dtypes=("f64",))
     yield Case("bitwise_invert", WHOLE[:, 0], dtypes=("f64",))
+    yield Case("bit_count", WHOLE[:, 0], dtypes=("f64",))
     yield Case("allclose", FEW_FINITE, FEW_FINITE + 1e-9)
     yield Case("allclose", FEW_FINITE, FEW_FINITE + 1e-4)
     yield Case("clip", *TRIPLES.T)
@@ -213,6 +223,46 @@ def structures():
     yield Case("arange", range=[0, 0])
     yield Case("arange", range=[3, -1])
     yield Case("arange", range=[-2, 3])
+
+
+def running():
+    tame = np.array([[1., -2, .5], [0, 3, -1], [2, 0, 0], [-.5, .25, 4]])
+    ways = [{"axis": 1}, {"axis": 0, "reverse": 1}]
+    for way in ways:
+        for name in ("cumsum", "cumprod", "cumlogsumexp"):
+            yield Case(name, tame, **way, dtypes=DERIVED)
+            yield Case(name, tame, exclusive=1, **way, dtypes=DERIVED, orders=0)
+            yield Case(name, TRIPLES, **way, dtypes=DERIVED, orders=0)
+            yield Case(name, np.zeros((3, 0)), **way, dtypes=("f32",))
+        for name in ("cummax", "cummin"):
+            yield Case(name, tame + np.arange(12).reshape(4, 3) / 7, **way)
+            yield Case(name, TRIPLES, **way, orders=0)
+            yield Case(name, np.zeros((3, 0)), **way, dtypes=("f32",))
+        yield Case("linear_scan", tame, tame[::-1], **way, dtypes=DERIVED)
+        yield Case("linear_scan", TRIPLES, TRIPLES[::-1], **way, dtypes=DERIVED, orders=0)
+
+
+def ordered():
+    row = np.array([-INF, -1., 0, 0, 2, INF, NAN, NAN])
+    for right in (0, 1):
+        yield Case("searchsorted", row, POINTS, right=right)
+        yield Case("searchsorted", NONE, POINTS, right=right, dtypes=("f32",))
+    yield Case("bincount", np.array([2, 0, 2, 5, -1]), np.array([1., 2, .5, 8, 16]), length=3)
+    for method in range(5):
+        for q in (0, .3, .5, 1):
+            yield Case("quantile", np.array([[3., 1, 2, 7, -4], [0, 5, -1, 8, 2]]), q=q, axis=1, method=method, dtypes=DERIVED)
+            yield Case("quantile", np.array([NAN, 1, 2]), q=q, method=method, dtypes=DERIVED, orders=0)
+    yield Case("median", np.array([[3., 1, 2, 7], [0, 5, -1, 8]]), axes=[1], dtypes=DERIVED)
+    yield Case("median", np.array([[3., 1, 2], [0, 5, NAN]]), axes=[1], dtypes=DERIVED, orders=0)
+    index, updates = np.array([2, 0, 2]), np.array([[1., 5, -3], [-2, .5, 2], [4, -1, 7]])
+    for name in ("scatter_max", "scatter_min", "scatter_mul"):
+        yield Case(name, np.array([[.25, 3, -1], [2, 1, 6], [-4, .5, 1.5]]), index, updates, dtypes=DERIVED)
+        yield Case(name, MATRIX, index // 2, np.array([[1., NAN, INF], [-0., 2, -INF], [0, 0, 1]]), dtypes=DERIVED, orders=0)
+    for name in ("segment_max", "segment_min", "segment_mean", "segment_prod", "segment_sum"):
+        yield Case(name, updates, index, dtypes=DERIVED)
+        yield Case(name, updates, np.array([-1, 1, 7]), dtypes=DERIVED)
+    yield Case("scatter_nd", np.array([[0, 1], [1, 0], [0, 1], [1, 0]]), np.array([1., INF, 2, -INF]), shape=[2, 2])
+    yield Case("scatter_nd", np.array([[1], [0], [1]]), updates, shape=[2, 3], dtypes=DERIVED)
 
 
 def contractions():
@@ -400,7 +450,7 @@ def told(operands, mine, want, at):
 def public_functions(headers):
     """What ops.h, random.h and losses.h declare: functions that give tensors, and objects that are called."""
     names = set()
-    for header, prefix in (("calls/ops.h", ""), ("grad/pooling.h", ""), ("train/losses.h", "losses::")):
+    for header, prefix in (("calls/ops.h", ""), ("calls/scans.h", ""), ("calls/ordered.h", ""), ("calls/scatter.h", ""), ("grad/pooling.h", ""), ("train/losses.h", "losses::")):
         with open(os.path.join(headers, header), encoding="utf-8") as file:
             text = re.sub(r"//.*", "", re.sub(r"namespace (detail|body) \{.*?\n\}  // namespace \1\n", "", file.read(), flags=re.S))
         for pattern in (r"^(?:Tensor|std::vector<Tensor>) (\w+)\(", r"^inline constexpr \w+ (\w+) = ", r"^\} (\w+);"):
@@ -416,7 +466,7 @@ def uncovered(driver, headers, cases):
 
 
 def main(driver, headers):
-    families = (pointwise, shapes_of_pointwise, reductions, structures, contractions, losses)
+    families = (pointwise, shapes_of_pointwise, reductions, structures, running, ordered, contractions, losses)
     cases = [case for family in families for case in family()]
     lacking = sorted(uncovered(driver, headers, cases))
     for name in lacking:

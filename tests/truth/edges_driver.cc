@@ -207,6 +207,11 @@ Tensor subscripted(const Call& call, const Tensors& x) {
 
 NormOptions norm_options(const Call& call) { return {.epsilon = call.real("epsilon", 1e-5)}; }
 
+RunningOptions running_options(const Call& call) {
+  return {call.whole("exclusive", 0) != 0, call.whole("reverse", 0) != 0};
+}
+DirectionOptions direction(const Call& call) { return {call.whole("reverse", 0) != 0}; }
+
 // The public functions that are no op of one element, a reduction or a row. The names are theirs.
 const std::map<std::string, Body>& composites() {
   using C = const Call&;
@@ -224,7 +229,24 @@ const std::map<std::string, Body>& composites() {
       {"concat", [](C c, X x) { return concat(x, c.whole("axis", 0)); }},
       {"conv2d", [](C c, X x) { return conv2d(x[0], x[1], conv_options(c)); }},
       {"cross", [](C, X x) { return cross(x[0], x[1]); }},
-      {"cumsum", [](C c, X x) { return cumsum(x[0], c.whole("axis", 0)); }},
+      {"bincount",
+       [](C c, X x) {
+         return bincount(x[0], {.weights = x[1], .length = Dim(c.whole("length", 3))});
+       }},
+      {"cumlogsumexp",
+       [](C c, X x) { return cumlogsumexp(x[0], c.whole("axis", 0), running_options(c)); }},
+      {"cummax", [](C c, X x) { return cummax(x[0], c.whole("axis", 0), direction(c)); }},
+      {"cummin", [](C c, X x) { return cummin(x[0], c.whole("axis", 0), direction(c)); }},
+      {"cumprod", [](C c, X x) { return cumprod(x[0], c.whole("axis", 0), running_options(c)); }},
+      {"cumsum", [](C c, X x) { return cumsum(x[0], c.whole("axis", 0), running_options(c)); }},
+      {"linear_scan",
+       [](C c, X x) { return linear_scan(x[0], x[1], c.whole("axis", 0), direction(c)); }},
+      {"median", [](C c, X x) { return median(x[0], axes_of(c), keep_of(c)); }},
+      {"quantile",
+       [](C c, X x) {
+         return quantile(x[0], c.real("q", 0), c.whole("axis", 0),
+                         {static_cast<Interpolation>(c.whole("method", 0))});
+       }},
       {"diag", [](C c, X x) { return diag(x[0], c.whole("offset", 0)); }},
       {"diagonal", [](C c, X x) { return diagonal(x[0], c.whole("offset", 0)); }},
       {"diff", [](C c, X x) { return diff(x[0], c.whole("n", 1), c.whole("axis", -1)); }},
@@ -250,6 +272,7 @@ const std::map<std::string, Body>& composites() {
        }},
       {"mse", [](C, X x) { return mse(x[0], x[1]); }},
       {"nan_to_num", [](C, X x) { return nan_to_num(x[0]); }},
+      {"nextafter", [](C, X x) { return nextafter(x[0], x[1]); }},
       {"norm", of_reduction(norm)},
       {"one_hot", [](C c, X x) { return one_hot(x[0], c.whole("depth", 3)); }},
       {"outer", [](C, X x) { return outer(x[0], x[1]); }},
@@ -265,6 +288,17 @@ const std::map<std::string, Body>& composites() {
          return roll(x[0], c.whole("shift", 0), axis);
        }},
       {"scatter_add", [](C, X x) { return scatter_add(x[0], x[1], x[2]); }},
+      {"scatter_max", [](C, X x) { return scatter_max(x[0], x[1], x[2]); }},
+      {"scatter_min", [](C, X x) { return scatter_min(x[0], x[1], x[2]); }},
+      {"scatter_mul", [](C, X x) { return scatter_mul(x[0], x[1], x[2]); }},
+      {"scatter_nd", [](C c, X x) { return scatter_nd(x[0], x[1], c.shape()); }},
+      {"searchsorted",
+       [](C c, X x) { return searchsorted(x[0], x[1], {c.whole("right", 0) != 0}); }},
+      {"segment_max", [](C, X x) { return segment_max(x[0], x[1], 3); }},
+      {"segment_mean", [](C, X x) { return segment_mean(x[0], x[1], 3); }},
+      {"segment_min", [](C, X x) { return segment_min(x[0], x[1], 3); }},
+      {"segment_prod", [](C, X x) { return segment_prod(x[0], x[1], 3); }},
+      {"segment_sum", [](C, X x) { return segment_sum(x[0], x[1], 3); }},
       {"slice", [](C c, X x) { return x[0][Slice{.step = c.whole("step", 1)}]; }},
       {"sort",
        [](C c, X x) { return sort(x[0], c.whole("axis", 0), {c.whole("descending", 0) != 0}); }},

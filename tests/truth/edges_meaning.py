@@ -150,7 +150,9 @@ UNARY = {
     "log1p": jnp.log1p, "log2": jnp.log2, "logical_not": jnp.logical_not, "negative": jnp.negative,
     "reciprocal": jnp.reciprocal, "relu": jax.nn.relu, "round": jnp.round, "rsqrt": jax.lax.rsqrt,
     "sigmoid": jax.nn.sigmoid, "sign": jnp.sign, "silu": jax.nn.silu, "sin": jnp.sin, "softplus": jax.nn.softplus,
-    "nan_to_num": jnp.nan_to_num,
+    "acos": jnp.arccos, "acosh": jnp.arccosh, "asin": jnp.arcsin, "asinh": jnp.arcsinh, "atan": jnp.arctan, "atanh": jnp.arctanh,
+    "cosh": jnp.cosh, "erfinv": jax.scipy.special.erfinv, "lgamma": jax.scipy.special.gammaln, "log10": jnp.log10, "sinh": jnp.sinh,
+    "digamma": jax.scipy.special.digamma, "trigamma": lambda x: jax.scipy.special.polygamma(1, x), "nan_to_num": jnp.nan_to_num,
     "sqrt": jnp.sqrt, "square": jnp.square, "tan": jnp.tan, "tanh": jnp.tanh, "stop_gradient": jax.lax.stop_gradient,
     "leaky_relu": jax.nn.leaky_relu, "dropout": lambda x: x, "activation::elu": jax.nn.elu,
     "activation::gelu": lambda x: jax.nn.gelu(x, approximate=False), "activation::leaky_relu": jax.nn.leaky_relu,
@@ -162,7 +164,8 @@ BINARY = {
     "greater": jnp.greater, "greater_equal": jnp.greater_equal, "less": jnp.less, "less_equal": jnp.less_equal,
     "logical_and": jnp.logical_and, "logical_or": jnp.logical_or, "logical_xor": jnp.logical_xor, "maximum": jnp.maximum,
     "minimum": jnp.minimum, "multiply": jnp.multiply, "not_equal": jnp.not_equal, "pow": power,
-    "remainder": by_integers(jnp.remainder), "subtract": jnp.subtract, "isclose": jnp.isclose,
+    "remainder": by_integers(jnp.remainder), "subtract": jnp.subtract, "copysign": jnp.copysign, "hypot": jnp.hypot,
+    "logaddexp": jnp.logaddexp, "polygamma": lambda n, x: jax.lax.polygamma(jax.lax.stop_gradient(jnp.floor(jnp.broadcast_to(n, x.shape) + 0.5)), x), "nextafter": jnp.nextafter, "xlogy": jax.scipy.special.xlogy, "isclose": jnp.isclose,
 }
 BITS = {"bitwise_and": jnp.bitwise_and, "bitwise_or": jnp.bitwise_or, "bitwise_xor": jnp.bitwise_xor,
         "left_shift": shifted(jnp.left_shift), "right_shift": shifted(jnp.right_shift)}
@@ -173,9 +176,110 @@ REDUCE = {
     "std": over(lambda x, **how: root(jnp.var(x, **how))), "norm": over(lambda x, **how: root(jnp.sum(jnp.square(x), **how))),
     "logsumexp": over(jax.scipy.special.logsumexp),
 }
+def steps(x, axis, reverse, first, step):
+    """One element after another along an axis."""
+    count = x.shape[axis]
+    if count == 0:
+        return first(x, 0)
+    made, state = {}, None
+    for i in range(count - 1, -1, -1) if reverse else range(count):
+        state = first(x, i) if state is None else step(state, i)
+        made[i] = state
+    return jnp.concatenate([made[i] for i in range(count)], axis)
+
+
+def at_place(x, i, axis):
+    return jax.lax.slice_in_dim(x, i, i + 1, axis=axis) if x.shape[axis] else x
+
+
+def moved_on(x, axis, reverse, fill):
+    if x.shape[axis] == 0:
+        return x
+    widths = [(0, 0, 0)] * x.ndim
+    widths[axis] = (-1, 1, 0) if reverse else (1, -1, 0)
+    return jax.lax.pad(x, jnp.array(fill, x.dtype), widths)
+
+
+def running(combine, neutral):
+    def scan(x, axis=0, reverse=0, exclusive=0):
+        x = moved_on(x, axis, reverse, neutral) if exclusive else x
+        return steps(x, axis, reverse, lambda y, i: at_place(y, i, axis), lambda state, i: combine(state, at_place(x, i, axis)))
+    return scan
+
+
+def logadd(a, b):
+    most = jax.lax.stop_gradient(jnp.maximum(a, b))
+    base = jnp.where(jnp.abs(most) == jnp.inf, 0.0, most)
+    return jnp.where(most == jnp.inf, most, base + jnp.log(jnp.exp(a - base) + jnp.exp(b - base)))
+
+
+def linear_scan(a, b, axis=0, reverse=0):
+    return steps(b, axis, reverse, lambda y, i: at_place(y, i, axis),
+                 lambda state, i: at_place(a, i, axis) * state + at_place(b, i, axis))
+
+
+def searchsorted(row, values, right=0):
+    before = lambda a, b: (a < b) | ((b != b) & (a == a))
+    r, v = row[None, :], values[:, None]
+    return jnp.sum(before(r, v) | (bool(right) & ~before(v, r)), 1).astype(np.int64)
+
+
+def quantile(x, q, axis=0, method=0):
+    x = jnp.sort(jnp.moveaxis(x, axis, -1), axis=-1)
+    place = q * (x.shape[-1] - 1)
+    low, high = int(np.floor(place)), int(np.ceil(place))
+    below, above = x[..., low], x[..., high]
+    part = [place - low, 0, 1, .5 if low != high else 0, np.round(place) - low][method]
+    mixed = jnp.where(below == above, below, below + (above - below) * part) if 0 < part < 1 else below if part == 0 else above
+    return jnp.where(x[..., -1] != x[..., -1], x[..., -1], mixed)
+
+
+def median(x, axes, keepdims=0):
+    x = jnp.sort(x, axis=axes[0])
+    pick = lambda i: jnp.squeeze(at_place(x, i, axes[0]), axes[0])
+    count, last = x.shape[axes[0]], pick(x.shape[axes[0]] - 1)
+    return jnp.where(last != last, last, (pick((count - 1) // 2) + pick(count // 2)) * .5)
+
+
+def scatter(combine):
+    def scattered(x, index, updates):
+        rows = [x[i] for i in range(x.shape[0])]
+        for place, update in zip(np.asarray(index).tolist(), [updates[i] for i in range(len(index))]):
+            rows[place] = combine(rows[place], update)
+        return jnp.stack(rows)
+    return scattered
+
+
+def segments(combine, empty, mean=False):
+    def combined(data, index):
+        rows, index = [], np.asarray(index).tolist()
+        for segment in range(3):
+            mine = [data[i] for i, place in enumerate(index) if place == segment]
+            total = mine[0] if mine else jnp.full(data.shape[1:], empty, data.dtype)
+            for each in mine[1:]:
+                total = combine(total, each)
+            rows.append(total / max(1, len(mine)) if mean else total)
+        return jnp.stack(rows)
+    return combined
+
+
+def scatter_nd(index, updates, shape):
+    y = jnp.zeros(shape, updates.dtype)
+    for i, place in enumerate(np.asarray(index).tolist()):
+        mask = np.zeros(shape)
+        mask[tuple(place)] = 1
+        y = jnp.where(mask == 1, y + updates[i], y)
+    return y
+
+
+def bincount(x, weights, length):
+    return jnp.stack([sum((weights[i] for i, place in enumerate(np.asarray(x).tolist()) if place == n), jnp.zeros((), weights.dtype))
+                      for n in range(length)])
+
+
 ROWS = {
     "softmax": lambda x, axis: jax.nn.softmax(x, axis), "log_softmax": lambda x, axis: jax.nn.log_softmax(x, axis),
-    "cumsum": lambda x, axis: jnp.cumsum(x, axis),
+    "cumsum": running(lambda a, b: a + b, 0),
     # Descending, too, equal elements keep their order, and with it their slopes: jnp.sort reverses them.
     "sort": lambda x, axis, descending=0: jnp.take_along_axis(x, jnp.argsort(x, axis, descending=bool(descending)), axis),
     "argsort": lambda x, axis, descending=0: jnp.argsort(x, axis, descending=bool(descending)),
@@ -183,11 +287,17 @@ ROWS = {
 LAST = {"layer_norm": layer_norm, "rms_norm": lambda x, epsilon=1e-5: x * jax.lax.rsqrt(jnp.mean(jnp.square(x), -1, keepdims=True) + epsilon),
         "activation::softmax": lambda x: jax.nn.softmax(x, -1), "activation::log_softmax": lambda x: jax.nn.log_softmax(x, -1)}
 OTHERS = {
+    "cumprod": running(lambda a, b: a * b, 1), "cummax": running(jnp.maximum, -np.inf), "cummin": running(jnp.minimum, np.inf),
+    "cumlogsumexp": running(logadd, -np.inf), "linear_scan": linear_scan, "searchsorted": searchsorted, "quantile": quantile,
+    "median": median, "scatter_max": scatter(jnp.maximum), "scatter_min": scatter(jnp.minimum), "scatter_mul": scatter(lambda a, b: a * b),
+    "segment_max": segments(jnp.maximum, -np.inf), "segment_min": segments(jnp.minimum, np.inf), "segment_sum": segments(lambda a, b: a + b, 0),
+    "segment_mean": segments(lambda a, b: a + b, 0, True), "segment_prod": segments(lambda a, b: a * b, 1), "scatter_nd": scatter_nd,
+    "bincount": bincount,
     "arange": lambda range: jnp.arange(*range, dtype=np.int32), "attention": attention, "avg_pool": avg_pool, "bitwise_invert": jnp.invert,
     "broadcast_to": lambda x, shape: jnp.broadcast_to(x, shape), "cast": lambda x, to: x.astype(NUMPY[to]), "clip": clip,
     "concat": lambda *x, axis=0: jnp.concatenate(x, axis), "conv2d": conv2d,
     "einsum": lambda *x, how: jnp.einsum(how.replace(">", "->"), *x), "embedding": lambda x, i: x[i],
-    "allclose": jnp.allclose,
+    "allclose": jnp.allclose, "bit_count": lambda x: jnp.bitwise_count(x.view(np.uint32)).astype(x.dtype),
     "cdist": lambda a, b: root(jnp.sum(jnp.square(a[..., :, None, :] - b[..., None, :, :]), -1)), "cross": jnp.cross,
     "diag": lambda x, offset=0: jnp.diag(x, offset), "diagonal": lambda x, offset=0: jnp.diagonal(x, offset, -2, -1),
     "diff": lambda x, n=1, axis=-1: jnp.diff(x, n, axis), "kron": jnp.kron,

@@ -12,6 +12,7 @@ import math
 
 import jax
 import numpy as np
+from scipy import special
 
 EXACT = {}  # Primitives that round nothing.
 ROUNDED = {}  # The others.
@@ -39,7 +40,9 @@ for name, function in {
         "log1p": np.log1p, "expm1": np.expm1, "sin": np.sin, "cos": np.cos, "tan": np.tan, "tanh": np.tanh,
         "sqrt": np.sqrt, "rsqrt": lambda x: 1 / np.sqrt(x), "logistic": lambda x: 1 / (1 + np.exp(-x)), "erf": erf,
         "erfc": erfc, "atan2": np.arctan2, "pow": np.power, "square": np.square, "add_any": np.add,
-        "rem": np.fmod, "exp2": np.exp2}.items():
+        "rem": np.fmod, "exp2": np.exp2, "acos": np.arccos, "acosh": np.arccosh, "asin": np.arcsin, "asinh": np.arcsinh,
+        "atan": np.arctan, "atanh": np.arctanh, "cosh": np.cosh, "sinh": np.sinh, "digamma": special.digamma,
+        "erf_inv": special.erfinv, "lgamma": special.gammaln, "polygamma": special.polygamma}.items():
     ROUNDED[name] = lambda p, *x, function=function: function(*x)
 
 

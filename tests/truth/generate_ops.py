@@ -28,7 +28,9 @@ def csv(numbers):
 UNARY = {"abs": (9, 9), "ceil": (9, 10), "cos": (8, 1), "erf": (4, 1), "erfc": (4, 2), "exp": (2.5, 12.2), "expm1": (2.5, 12.2),
          "floor": (9, 10), "identity": (99, 99), "negative": (99, 99), "relu": (99, 99), "round": (9, 10),
          "sigmoid": (8, 1), "sign": (9, 1), "sin": (8, 1), "square": (5, 25), "tan": (1.1, 2), "tanh": (4, 1),
-         "gelu": (5, 5), "silu": (8, 8), "softplus": (8, 8.1), "stop_gradient": (99, 99)}
+         "gelu": (5, 5), "silu": (8, 8), "softplus": (8, 8.1), "stop_gradient": (99, 99),
+         "acos": (0.9, 2.7), "asin": (0.9, 1.2), "asinh": (9, 3), "atan": (9, 1.5), "atanh": (0.9, 1.5), "cosh": (2.5, 6.2),
+         "erfinv": (0.9, 1.2), "sinh": (2.5, 6.1)}
 
 
 @op(*UNARY)
@@ -37,10 +39,31 @@ def unary(g, name):
     g.emit(name, [x], {}, "float", x.shape, UNARY[name][1])
 
 
-@op("log", "log1p", "log2", "reciprocal", "rsqrt", "sqrt")
+@op("log", "log10", "log1p", "log2", "reciprocal", "rsqrt", "sqrt")
 def positive_unary(g, name):
     x = g.positive(g.floats())
     g.emit(name, [x], {}, "float", x.shape, max(2.0, x.most ** 0.5))
+
+
+@op("acosh", "lgamma")
+def above_one(g, name):
+    x = g.positive(g.floats())
+    x = g.emit("add", [x, 1.0], {}, "float", x.shape, x.most + 1)
+    g.emit(name, [x], {}, "float", x.shape, x.most * 3)
+
+
+@op("digamma", "trigamma")
+def gamma_slope(g, name):
+    x = g.positive(g.floats())
+    x = g.emit("add", [x, 1.0], {}, "float", x.shape, x.most + 1)
+    g.emit(name, [x], {}, "float", x.shape, 6)
+
+
+@op("polygamma")
+def polygamma(g, name):
+    x = g.positive(g.floats())
+    x = g.emit("add", [x, 1.0], {}, "float", x.shape, x.most + 1)
+    g.emit(name, [float(g.random.choice([0, 1, 2, 3])), x], {}, "float", x.shape, 10)
 
 
 @op("leaky_relu")
@@ -65,6 +88,21 @@ def binary(g, name):
     y, shape = g.partner(x)
     most = x.most * y.most if name == "multiply" else x.most + y.most
     return g.emit(name, [x, y], {}, "float", shape, most)
+
+
+@op("copysign", "hypot", "logaddexp")
+def pair(g, name):
+    x = g.within(g.floats(), 6)
+    y, shape = g.partner(x)
+    g.emit(name, [x, y], {}, "float", shape, x.most + y.most + 1)
+
+
+@op("xlogy")
+def xlogy(g, name):
+    x = g.within(g.floats(), 6)
+    y, shape = g.partner(x)
+    y = g.positive(y)
+    g.emit(name, [x, y], {}, "float", shape, x.most * 3)
 
 
 @op("divide", "atan2", "floor_divide", "remainder")
@@ -100,11 +138,11 @@ def integers(g, low=0, high=6, shape=None):
     return g.argument(g.random.choice(INTS), shape or g.some_shape(), low, high)
 
 
-@op("bitwise_and", "bitwise_or", "bitwise_xor", "left_shift", "right_shift", "bitwise_invert")
+@op("bitwise_and", "bitwise_or", "bitwise_xor", "left_shift", "right_shift", "bitwise_invert", "bit_count")
 def bits(g, name):
     x = integers(g)
-    if name == "bitwise_invert":
-        g.emit(name, [x], {}, x.dtype, x.shape, x.most + 1)
+    if name in ("bitwise_invert", "bit_count"):
+        g.emit(name, [x], {}, x.dtype, x.shape, max(64, x.most + 1))
     else:
         y = g.argument(x.dtype, x.shape, 0, 3)
         g.emit(name, [x, y], {}, x.dtype, x.shape, x.most * 8 + 8)
@@ -239,6 +277,34 @@ def cumsum(g, name):
     axis = g.random.randrange(x.rank)
     g.emit(name, [x], {"axis": axis, "reverse": g.random.randrange(2)}, "float", x.shape,
            x.most * max(1, g.largest([x.shape[axis]])))
+
+
+@op("cummax", "cummin")
+def extremum_so_far(g, name):
+    x = g.floats(least_rank=1)
+    g.emit(name, [x], {"axis": g.random.randrange(x.rank), "reverse": g.random.randrange(2)}, "float", x.shape, x.most)
+
+
+@op("cumprod", "linear_scan")
+def recurrence(g, name):
+    x = g.within(g.floats(least_rank=1), 1)
+    axis = g.random.randrange(x.rank)
+    attrs = {"axis": axis, "reverse": g.random.randrange(2)}
+    if name == "cumprod":
+        return g.emit(name, [x], attrs, "float", x.shape, 1)
+    terms = g.like(x.shape)
+    return g.emit(name, [x, terms], attrs, "float", x.shape, terms.most * max(1, g.largest([x.shape[axis]])))
+
+
+@op("searchsorted")
+def searchsorted(g, name):
+    values = g.argument("float", [Size.of(g.random.choice([1, 4]))], -1, 5)
+    row = g.argument("float", [Size.of(g.random.choice([1, 3, 5]))], 0.5, 1.5)
+    row = g.emit("cumsum", [row], {"axis": 0, "reverse": 0}, "float", row.shape, 9)
+    out = g.fresh()
+    g.statement([out], name, [row, values], {"right": g.random.randrange(2)})
+    g.declare(Value(out, "i64", values.shape, 5))
+    back(g)
 
 
 @op("sort", "top_k")
@@ -607,8 +673,8 @@ def take_along_axis(g, name):
     g.emit(name, [x, picks], {"axis": axis, "from_end": from_end}, "float", shape, x.most)
 
 
-@op("scatter_add")
-def scatter_add(g, name):
+@op("scatter_add", "scatter_max", "scatter_min", "scatter_mul")
+def scatter(g, name):
     x = g.floats(test=lambda v: pointed(g, v), least_rank=1)
     axis = g.random.choice([a for a, s in enumerate(x.shape) if g.least(s) > 0])
     along = g.random.randrange(2)
@@ -619,7 +685,10 @@ def scatter_add(g, name):
     else:
         picks = g.indices([count], x.shape[axis])
         updates = g.like(x.shape[:axis] + [count] + x.shape[axis + 1:])
-    g.emit(name, [x, picks, updates], {"axis": axis, "along": along}, "float", x.shape, x.most + 3 * updates.most)
+    if name == "scatter_mul":  # The slope at 0 has no slope.
+        x, updates = g.positive(g.within(x, 3)), g.positive(g.within(updates, 3))
+    most = x.most * max(1, updates.most) ** 3 if name == "scatter_mul" else x.most + 3 * updates.most
+    g.emit(name, [x, picks, updates], {"axis": axis, "along": along}, "float", x.shape, most)
 
 
 @op("put")

@@ -5,6 +5,7 @@
 
 #include "tidemark/ops/contract.h"
 #include "tidemark/ops/indexing.h"
+#include "tidemark/ops/scan.h"
 #include "tidemark/ops/structure.h"
 #include "tidemark/tensor/bind.h"
 #include "tidemark/tensor/tensor_state.h"
@@ -217,7 +218,9 @@ void add_catalogue(Rules& rules) {
   for (const ReduceOp* op : kReduceOps) add_reduction(rules, op->name.data(), *op);
   for (const NamedOp* op :
        {&ops::slice, &ops::transpose, &ops::concat, &ops::pad, &ops::update, &ops::gather,
-        &ops::take_along_axis, &ops::scatter_add, &ops::cumsum, &ops::first_equal, &ops::conv2d}) {
+        &ops::take_along_axis, &ops::scatter_add, &ops::scatter_max, &ops::scatter_min,
+        &ops::scatter_mul, &ops::cumprod, &ops::cumsum, &ops::linear_scan, &ops::searchsorted,
+        &ops::first_equal, &ops::conv2d}) {
     const OpDef& def = def_of(op);
     rules[std::string(op->name)] = one([&def](Call& c) { return by_schema(def, c); });
   }
@@ -226,6 +229,11 @@ void add_catalogue(Rules& rules) {
     return Tensors{sort(c.tensor(0), c.whole("axis"), options),
                    argsort(c.tensor(0), c.whole("axis"), options)};
   };
+  const auto direction = [](Call& c) { return DirectionOptions{c.whole("reverse") != 0}; };
+  rules["cummax"] =
+      one([=](Call& c) { return cummax(c.tensor(0), c.whole("axis"), direction(c)); });
+  rules["cummin"] =
+      one([=](Call& c) { return cummin(c.tensor(0), c.whole("axis"), direction(c)); });
   rules["top_k"] = [](Call& c) {
     const auto [values, indices] = top_k(c.tensor(0), c.whole("k"), c.whole("axis"));
     return Tensors{values, indices};

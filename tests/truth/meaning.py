@@ -15,6 +15,7 @@ import jax.numpy as jnp
 import ml_dtypes
 import numpy as np
 from jax import lax
+from scipy import special
 
 from program_text import is_number, plain, size_of
 
@@ -183,6 +184,15 @@ def full_like(x, number):
     return np.full(np.shape(x), number, np.float64)
 
 
+def targets(at, x, index):
+    """The number of the element of x that each update of a scatter goes to."""
+    axis = at.whole("axis")
+    places = np.arange(x.a.size).reshape(x.a.shape)
+    if at.whole("along"):
+        return np.take_along_axis(places, index.a % x.a.shape[axis], axis).reshape(-1)
+    return np.take(places, index.a, axis).reshape(-1)
+
+
 UNARY = {
     # The slope at 0 is 0, as in PyTorch and TensorFlow; that of JAX is 1.
     "abs": (np.abs, lambda x: lax.mul(x, lax.sign(x))), "ceil": (np.ceil, lax.ceil), "cos": (np.cos, lax.cos), "erf": (erf, lax.erf),
@@ -201,10 +211,17 @@ UNARY = {
     "gelu": (lambda a: a * 0.5 * (1 + erf(a / math.sqrt(2))), lambda x: x * 0.5 * lax.erfc(-x / math.sqrt(2))),
     "silu": (lambda a: a / (1 + np.exp(-a)), lambda x: x * lax.logistic(x)),
     "softplus": (lambda a: np.logaddexp(a, 0), lambda x: jnp.logaddexp(x, 0.0)),
+    "acos": (np.arccos, lax.acos), "acosh": (np.arccosh, lax.acosh), "asin": (np.arcsin, lax.asin), "asinh": (np.arcsinh, lax.asinh),
+    "atan": (np.arctan, lax.atan), "atanh": (np.arctanh, lax.atanh), "cosh": (np.cosh, lax.cosh),
+    "digamma": (special.digamma, lax.digamma), "erfinv": (special.erfinv, lax.erf_inv), "lgamma": (special.gammaln, lax.lgamma),
+    "log10": (np.log10, lambda x: lax.log(x) / math.log(10)), "sinh": (np.sinh, lax.sinh),
+    "trigamma": (lambda a: special.polygamma(1, a), lambda x: lax.polygamma(full_like(x, 1), x)),
 }
 BINARY = {
     "add": (np.add, lax.add), "subtract": (np.subtract, lax.sub), "multiply": (np.multiply, lax.mul),
     "divide": (np.divide, lax.div), "maximum": (np.maximum, lax.max), "minimum": (np.minimum, lax.min),
+    "copysign": (np.copysign, lambda x, y: lax.abs(x) * np.copysign(1.0, y)), "hypot": (np.hypot, lambda x, y: lax.sqrt(x * x + y * y)),
+    "logaddexp": (np.logaddexp, jnp.logaddexp), "polygamma": (special.polygamma, lambda n, x: lax.polygamma(jnp.broadcast_to(lax.stop_gradient(n), x.shape), x)), "xlogy": (special.xlogy, lambda x, y: x * lax.log(y)),
     "atan2": (np.arctan2, lax.atan2), "pow": (np.power, lax.pow),
     "floor_divide": (np.floor_divide, lambda x, y: lax.floor(lax.div(x, y))),
     "remainder": (np.remainder, lambda x, y: lax.sub(x, lax.mul(y, lax.floor(lax.div(x, y))))),
@@ -215,7 +232,8 @@ KNOWN = {
     "less": np.less, "less_equal": np.less_equal, "isfinite": np.isfinite, "isinf": np.isinf, "isnan": np.isnan,
     "logical_not": np.logical_not, "logical_and": np.logical_and, "logical_or": np.logical_or,
     "logical_xor": np.logical_xor, "bitwise_and": np.bitwise_and, "bitwise_or": np.bitwise_or,
-    "bitwise_xor": np.bitwise_xor, "bitwise_invert": np.invert, "left_shift": np.left_shift,
+    "bitwise_xor": np.bitwise_xor, "bitwise_invert": np.invert,
+    "bit_count": lambda a: np.bitwise_count(a.view(f"u{a.dtype.itemsize}")).astype(a.dtype), "left_shift": np.left_shift,
     "right_shift": np.right_shift,
 }
 
@@ -466,6 +484,49 @@ class Meaning:
         return computed(lambda a: np.flip(np.cumsum(np.flip(a, axis), axis), axis) if back else np.cumsum(a, axis),
                         lambda t: lax.cumsum(t, axis, reverse=bool(back)), x)
 
+    def recurrence(self, at, x, terms=None):
+        """By one step after another."""
+        axis, back = at.whole("axis"), at.whole("reverse")
+        count = x.a.shape[axis]
+
+        def steps(xp):
+            def run(a, b=None):
+                if count == 0:
+                    return a if b is None else b
+                take = lambda y, i: xp.take(y, xp.array([i]), axis=axis)
+                order, made = (range(count - 1, -1, -1) if back else range(count)), {}
+                for step, i in enumerate(order):
+                    if step == 0:
+                        made[i] = take(a if b is None else b, i)
+                    else:
+                        made[i] = take(a, i) * state + (0 if b is None else take(b, i))
+                    state = made[i]
+                return xp.concatenate([made[i] for i in range(count)], axis)
+            return run
+        return computed(steps(np), steps(jnp), *([x] if terms is None else [x, terms]))
+
+    do_cumprod = do_linear_scan = recurrence
+
+    def extremum_so_far(self, at, x):
+        axis, back = at.whole("axis"), at.whole("reverse")
+
+        def places(a):
+            """Of equal elements the first has the slope."""
+            a = np.moveaxis(np.flip(a, axis) if back else a, axis, 0)
+            found = np.zeros(a.shape, np.int64)
+            for i in range(1, len(a)):
+                best = np.take_along_axis(a, found[i - 1:i], 0)[0]
+                found[i] = np.where(a[i] > best if at.op == "cummax" else a[i] < best, i, found[i - 1])
+            found = np.moveaxis(len(a) - 1 - found if back else found, 0, axis)
+            return np.flip(found, axis) if back else found
+        order = self.known(places, [x])
+        return moved(lambda a: np.take_along_axis(a, order.a, axis), x)
+
+    do_cummax = do_cummin = extremum_so_far
+
+    def do_searchsorted(self, at, row, values):
+        return self.known(lambda r, v: np.searchsorted(r, v, "right" if at.whole("right") else "left"), [row, values])
+
     def sorted(self, at, x):
         axis = at.whole("axis")
         down = at.op == "top_k" or at.whole("descending")
@@ -639,17 +700,55 @@ class Meaning:
         return moved(put, x, element)
 
     def do_scatter_add(self, at, x, index, updates):
-        axis, along = at.whole("axis"), at.whole("along")
-        places = np.arange(x.a.size).reshape(x.a.shape)
-        if along:
-            to = np.take_along_axis(places, index.a % x.a.shape[axis], axis)
-        else:
-            to = np.take(places, index.a, axis)
+        to = targets(at, x, index)
         def add(a, u):
             a = np.array(a).reshape(-1)
-            np.add.at(a, to.reshape(-1), u.reshape(-1))
+            np.add.at(a, to, u.reshape(-1))
             return a.reshape(x.a.shape)
         return computed(add, lambda t, u: scattered(jnp.reshape(t, (-1,)), to, jnp.reshape(u, (-1,))).reshape(x.a.shape), x, updates)
+
+    def scatter_extremum(self, at, x, index, updates):
+        """Equal elements share the slope evenly."""
+        to = targets(at, x, index)
+        combine = np.maximum if at.op == "scatter_max" else np.minimum
+
+        def found(a, u):
+            a = np.array(a).reshape(-1)
+            combine.at(a, to, u.reshape(-1))
+            return a
+
+        def shares(a, u):
+            y = found(a, u)
+            kept, won = (a.reshape(-1) == y).astype(float), (u.reshape(-1) == y[to]).astype(float)
+            count = kept.copy()
+            np.add.at(count, to, won)
+            return np.concatenate([kept / count, won / count[to]])
+        share = self.known(shares, [x, updates]).a
+        mine, theirs = share[:x.a.size], share[x.a.size:]
+
+        def picked(t, u):
+            return scattered(jnp.reshape(t, (-1,)) * mine, to, jnp.reshape(u, (-1,)) * theirs).reshape(x.a.shape)
+        return computed(lambda a, u: found(a, u).reshape(x.a.shape), picked, x, updates)
+
+    do_scatter_max = do_scatter_min = scatter_extremum
+
+    def do_scatter_mul(self, at, x, index, updates):
+        to, axis = targets(at, x, index).reshape(updates.a.shape), at.whole("axis")
+
+        def product(t, u, put):
+            y = t.reshape(-1)
+            for i in range(u.shape[axis]):
+                part, at_part = u.take(np.array([i]), axis=axis).reshape(-1), np.take(to, [i], axis).reshape(-1)
+                apart = np.ones(x.a.size)
+                apart[at_part] = 0
+                y = y * put(apart, at_part, part)
+            return y.reshape(x.a.shape)
+
+        def put(apart, places, part):
+            apart = apart.copy()
+            apart[places] = part
+            return apart
+        return computed(lambda a, u: product(a, u, put), lambda t, u: product(t, u, scattered), x, updates)
 
     def do_first_equal(self, _, x):
         first = {}

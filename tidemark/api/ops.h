@@ -1,4 +1,7 @@
 #pragma once
 
 #include "tidemark/calls/ops.h"
+#include "tidemark/calls/ordered.h"
+#include "tidemark/calls/scans.h"
+#include "tidemark/calls/scatter.h"
 #include "tidemark/grad/pooling.h"

@@ -41,6 +41,23 @@ double largest_finite(DType dtype) {
   }
 }
 
+// Half the distance from 1 to the next float, and the least float above 0.
+struct Spacing {
+  double relative, least;
+};
+Spacing spacing_of(DType dtype) {
+  switch (dtype) {
+    case DType::f16:
+      return {0x1p-11, 0x1p-24};
+    case DType::bf16:
+      return {0x1p-8, 0x1p-133};
+    case DType::f32:
+      return {0x1p-24, 0x1p-149};
+    default:
+      return {0x1p-53, 0x1p-1074};
+  }
+}
+
 int64_t axis_of(const Tensor& x, int64_t axis, std::string_view name, Source at) {
   return plain_axis(axis, x.rank(), name, type_of(x, at), at);
 }
@@ -191,6 +208,39 @@ Tensor nan_to_num(const Operand& x, const NanToNumOptions& options, Source at) {
   const double infinity = std::numeric_limits<double>::infinity();
   const Tensor below = where(numbers == infinity, options.posinf.value_or(most), numbers);
   return where(below == -infinity, options.neginf.value_or(-most), below);
+}
+
+// By arithmetic in the dtype itself, rounded to nearest (Rump, Zimmermann, Boldo and Melquiond,
+// "Computing predecessor and successor in rounding to nearest"): x plus a little more than half the
+// distance to its neighbour rounds to that neighbour. Where the product that gives this distance
+// would be subnormal, x is scaled up; below that, neighbours are `least` apart.
+Tensor nextafter(const Operand& a, const Operand& b, Source at) {
+  const SourceScope scope(at);
+  // A plain number takes the dtype of the other operand.
+  const auto float_of = [](const Operand& x) {
+    const bool has_one = x.tensor() != nullptr && is_float(x.tensor()->dtype());
+    return has_one ? std::optional(x.tensor()->dtype()) : std::nullopt;
+  };
+  const Tensor left = tensor_of(a, at, float_of(b)), right = tensor_of(b, at, float_of(a));
+  const DType common = promote(left.dtype(), right.dtype());
+  const DType real = is_float(common) ? common : DType::f32;
+  const Tensor x = cast(left, real), y = cast(right, real);
+  const auto [relative, least] = spacing_of(real);
+  const Tensor size = abs(stop_gradient(x)), up = y > x;
+  const auto moved = [&](const Tensor& from, const Tensor& by) {
+    return where(up, from + by, from - by);
+  };
+  const double more_than_half = relative * (1 + 2 * relative);
+  const Tensor plain = moved(x, size * more_than_half);
+  const Tensor scaled =
+      moved(x * (1 / relative), size * (1 / relative) * more_than_half) * relative;
+  const Tensor small = moved(x, full_like(x, least));
+  const Tensor normal = where(size < least / relative / relative * 0.5, scaled, plain);
+  const Tensor near = where(size < least / relative, small, normal);
+  const Tensor finite = where(isinf(x), sign(x) * largest_finite(real), near);
+  // Zeros have the sign of x.
+  const Tensor apart = where(finite == 0, copysign(finite, x), finite);
+  return where(x == y, copysign(x, y), where(logical_or(isnan(x), isnan(y)), x + y, apart));
 }
 
 Tensor isclose(const Operand& a, const Operand& b, CloseOptions options, Source at) {

@@ -17,6 +17,11 @@ constexpr std::string_view kPool =
     "x: tensor, size: ints = [2, 2], strides: ints = none, padding: valid|same = valid, "
     "layout: nhwc|nchw = nhwc";
 
+constexpr std::string_view kRunning =
+    "x: tensor, axis: int = 0, exclusive: bool = false, reverse: bool = false";
+constexpr std::string_view kSized = "x: tensor, max_size: size = none";
+constexpr std::string_view kSegments = "data: tensor, segments: tensor, count: size = none";
+
 constexpr std::string_view kStructure = "structure";
 constexpr std::string_view kMap =
     "f: function, elems: structure, parallel_iterations: int = none, chunk: int|automatic = none";
@@ -62,6 +67,10 @@ constexpr Composite kComposites[] = {
      "Elements summed over the letters that the result leaves out."},
     {"einsum", "subscripts: text, a: tensor, b: tensor", kTensor,
      "Products summed over the letters that the result leaves out."},
+    {"einsum", "subscripts: text, list: tensors", kTensor,
+     "Products of several tensors, two at a time in the cheapest order, summed over the letters "
+     "that "
+     "the result leaves out."},
     {"outer", "a: tensor, b: tensor", kTensor, "Every element of a times every element of b."},
     {"kron", "a: tensor, b: tensor", kTensor,
      "Every element of a times the whole of b, in its place."},
@@ -79,6 +88,8 @@ constexpr Composite kComposites[] = {
     {"nan_to_num", "x: tensor, nan: float = 0, posinf: float = none, neginf: float = none", kTensor,
      "NaN and infinities replaced; infinities by the largest and least finite numbers unless "
      "named."},
+    {"nextafter", "a: tensor, b: tensor", kTensor,
+     "The neighbour of a towards b, among the numbers of the dtype; its slope by a is 1."},
     {"isclose",
      "a: tensor, b: tensor, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = false",
      kTensor, "True where |a - b| <= atol + rtol * |b|."},
@@ -99,6 +110,37 @@ constexpr Composite kComposites[] = {
     {"mse", "y_true: tensor, y_pred: tensor", kTensor, "The mean of squared differences."},
     {"sparse_softmax_cross_entropy", "labels: tensor, logits: tensor", kTensor,
      "The mean of -log softmax(logits)[label] over the last axis."},
+    // calls/scans.h
+    {"cumlogsumexp", kRunning, kTensor,
+     "The logarithm of running sums of exponentials along an axis, without overflow."},
+    // calls/ordered.h
+    {"bincount", "x: tensor, weights: tensor = none, length: size = none", kTensor,
+     "How often each of 0, 1, ... occurs, or the sum of its weights; in functions with a length."},
+    {"histogram", "x: tensor, bins: int = 10, low: float = none, high: float = none",
+     "counts: tensor, edges: tensor",
+     "The number of elements in intervals of equal width, and the ends of the intervals."},
+    {"median", kReduction, kTensor,
+     "The middle element, or the mean of the two in the middle; NaN if there is one."},
+    {"quantile",
+     "x: tensor, q: tensor, axis: int = none, method: linear|lower|higher|midpoint|nearest = "
+     "linear",
+     kTensor, "The value below which a share q of the elements lies; the axes of q come first."},
+    {"unique", kSized, "values: tensor, inverse: tensor, counts: tensor, size: tensor",
+     "The distinct elements in increasing order, where each element of x is among them, how often "
+     "each occurs, and their number; in functions with a max_size."},
+    {"nonzero", kSized, "indices: tensor, size: tensor",
+     "The indices of elements that are not zero or false, one a row, and their number; in "
+     "functions "
+     "with a max_size."},
+    // calls/scatter.h
+    {"scatter_nd", "indices: tensor, updates: tensor, shape: shape", kTensor,
+     "Zeros with updates added at the elements or slices that the last axis of the indices names."},
+    {"segment_sum", kSegments, kTensor, "The sum of the slices of each segment."},
+    {"segment_mean", kSegments, kTensor,
+     "The mean of the slices of each segment; 0 where there are none."},
+    {"segment_prod", kSegments, kTensor, "The product of the slices of each segment."},
+    {"segment_max", kSegments, kTensor, "The largest elements of the slices of each segment."},
+    {"segment_min", kSegments, kTensor, "The least elements of the slices of each segment."},
     // calls/create.h
     {"constant", "values: numbers, dtype: dtype = none", kTensor,
      "Numbers in nested lists; floats give f32, integers i32, bools bool unless a dtype is named."},

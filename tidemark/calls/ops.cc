@@ -390,10 +390,6 @@ std::vector<Tensor> detail::bind_along_axis(const AxisCall& call, const Operand&
   return bind_results(def_of(&call.op), {&tensor, 1}, attrs, call.needed, at);
 }
 
-Tensor cumsum(const Operand& x, int64_t axis, Source at) {
-  return detail::bind_along_axis({ops::cumsum, "cumsum", Attrs().add(false)}, x, axis, at)[0];
-}
-
 // ---- contraction --------------------------------------------------------------------------------
 
 namespace {

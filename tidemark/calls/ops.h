@@ -11,6 +11,7 @@
 #include "tidemark/ops/indexing.h"
 #include "tidemark/ops/pointwise.h"
 #include "tidemark/ops/reduce.h"
+#include "tidemark/ops/special.h"
 #include "tidemark/tensor/tensor.h"
 
 namespace tidemark {
@@ -92,7 +93,13 @@ Tensor one_hot(const Operand& indices, int64_t depth, DType dtype = DType::f32,
 // For each element of a list of whole numbers, the position of the first equal element, i64: [0, 1,
 // 0] for [7, 3, 7].
 Tensor first_equal(const Operand& x, Source at = Source::here());
-Tensor cumsum(const Operand& x, int64_t axis = 0, Source at = Source::here());
+struct RunningOptions {
+  bool exclusive = false;  // Element i is left out of result i.
+  bool reverse = false;    // From the last element to the first.
+};
+// Running sums along an axis, in order.
+Tensor cumsum(const Operand& x, int64_t axis = 0, RunningOptions options = {},
+              Source at = Source::here());
 
 namespace detail {
 // A call of an op that works along one axis of one operand.
@@ -146,11 +153,14 @@ inline constexpr struct MatmulFunction {
 // Sums products over the last `axes` axes of a and the first ones of b.
 Tensor tensordot(const Operand& a, const Operand& b, int64_t axes = 2, Source at = Source::here());
 // Products summed over the letters that the result leaves out: "bij,bjk->bik". A letter names an
-// axis; one that occurs twice in an operand selects its diagonal. Without "->" the result has the
-// letters that occur once, in alphabetical order.
+// axis; one that occurs twice in an operand selects its diagonal. "..." stands for the axes that
+// have no letter, which broadcast. Without "->" the result has the axes of "...", then the letters
+// that occur once, in alphabetical order. Several operands are multiplied two at a time, in the
+// order that takes the fewest operations and bytes.
 Tensor einsum(std::string_view subscripts, const Operand& x, Source at = Source::here());
 Tensor einsum(std::string_view subscripts, const Operand& a, const Operand& b,
               Source at = Source::here());
+Tensor einsum(std::string_view subscripts, const TensorList& list, Source at = Source::here());
 Tensor outer(const Operand& a, const Operand& b, Source at = Source::here());
 // Every element of a times the whole of b, in its place.
 Tensor kron(const Operand& a, const Operand& b, Source at = Source::here());
@@ -206,6 +216,8 @@ struct NanToNumOptions {
 // x with NaN and infinities replaced.
 Tensor nan_to_num(const Operand& x, const NanToNumOptions& options = {},
                   Source at = Source::here());
+// The neighbour of a towards b, among the numbers of the dtype. Its slope by a is 1.
+Tensor nextafter(const Operand& a, const Operand& b, Source at = Source::here());
 struct CloseOptions {
   double rtol = 1e-5, atol = 1e-8;
   bool equal_nan = false;

@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 #include <queue>
+#include <tuple>
 #include <unordered_map>
 
 namespace tidemark::fit {
@@ -23,6 +25,7 @@ class Search {
       if (model.values[v].is_given) goal_ |= bit(static_cast<int32_t>(v));
     for (const ModelStep& step : model.steps) {
       Move& move = moves_.emplace_back();
+      move.work = std::llround(step.cost.seconds * 1e12);
       for (const int32_t read : step.reads) move.reads |= bit(read);
       for (int32_t r = 0; r < step.values; ++r) move.makes |= bit(step.first_value + r);
     }
@@ -35,13 +38,13 @@ class Search {
   std::optional<std::vector<int32_t>> run() {
     reach({0, 0, -1}, 0);
     while (!queue_.empty() && looked_at_ < kMostMoves) {
-      const auto [bound, set] = queue_.top();
+      const Set set = std::get<Set>(queue_.top());
       queue_.pop();
       State& state = states_[set];
       if (state.is_done) continue;
       state.is_done = true;
       if ((set & goal_) == goal_) return path_to(set);
-      expand(set, state.seconds);
+      expand(set, state.work);
     }
     return {};
   }
@@ -49,14 +52,17 @@ class Search {
  private:
   struct Move {
     Set reads = 0, makes = 0;
+    int64_t work = 0;  // In picoseconds: sums of whole numbers are equal where schedules are.
   };
   struct State {
-    double seconds = 0;
+    int64_t work = 0;
     Set from = 0;
     int32_t step = -1;  // That led here.
     bool is_done = false;
   };
-  using Bound = std::pair<double, Set>;
+  // The least work that a schedule through the set can have, then that of its rest: of those that
+  // promise the same, the one that is closest to the end comes first.
+  using Queued = std::tuple<int64_t, int64_t, Set>;
 
   int64_t bytes_of(Set set) const {
     int64_t bytes = 0;
@@ -69,15 +75,15 @@ class Search {
 
   // Steps that make results which are not there yet have to run at least once, and so have those
   // that make what such steps read and is not there.
-  double least_to_come(Set set) const {
-    double seconds = 0;
+  int64_t least_to_come(Set set) const {
+    int64_t work = 0;
     Set missing = goal_ & ~set;
     for (size_t s = moves_.size(); s-- > 0;) {
       if ((moves_[s].makes & missing) == 0) continue;
-      seconds += model_.steps[s].cost.seconds;
+      work += moves_[s].work;
       missing |= moves_[s].reads & ~set;
     }
-    return seconds;
+    return work;
   }
 
   // The values that steps on the way to the missing results can read, and all results.
@@ -95,23 +101,24 @@ class Search {
     const Set set = with_unwanted & wanted(with_unwanted);
     const auto [known, is_new] = states_.try_emplace(set, state);
     if (!is_new) {
-      if (known->second.is_done || known->second.seconds <= state.seconds) return;
+      if (known->second.is_done || known->second.work <= state.work) return;
       known->second = state;
     }
-    queue_.push({state.seconds + least_to_come(set), set});
+    const int64_t to_come = least_to_come(set);
+    queue_.emplace(state.work + to_come, to_come, set);
   }
 
-  void expand(Set set, double seconds) {
+  void expand(Set set, int64_t work) {
     for (size_t s = 0; s < moves_.size(); ++s)
-      if ((moves_[s].reads & ~set) == 0 && (moves_[s].makes & ~set) != 0) run_step(set, s, seconds);
+      if ((moves_[s].reads & ~set) == 0 && (moves_[s].makes & ~set) != 0) run_step(set, s, work);
   }
 
   // Without an operand that a result overwrites, and with each.
-  void run_step(Set set, size_t s, double seconds) {
+  void run_step(Set set, size_t s, int64_t work) {
     const ModelStep& step = model_.steps[s];
     const int64_t made = bytes_of(moves_[s].makes & ~set);
     const int64_t needed = bytes_of(set) + made + step.inside.bytes + model_.offset[s];
-    const State next{seconds + step.cost.seconds, set, static_cast<int32_t>(s)};
+    const State next{work + moves_[s].work, set, static_cast<int32_t>(s)};
     const auto run = [&](Set gone) {
       const int64_t excess = needed - std::min(made, bytes_of(gone)) - limit_;
       find_droppable(set & ~gone & ~moves_[s].reads);
@@ -174,7 +181,7 @@ class Search {
   size_t looked_at_ = 0;              // Sets of drops.
   std::unordered_map<Set, State> states_;
   std::unordered_map<Set, Set> wanted_;  // By the results that are there.
-  std::priority_queue<Bound, std::vector<Bound>, std::greater<>> queue_;
+  std::priority_queue<Queued, std::vector<Queued>, std::greater<>> queue_;
 };
 
 }  // namespace

@@ -1,11 +1,9 @@
 // The angle of a point (x, y), as atan2, on Scalars.
 #include "tidemark/ops/scalar.h"
+#include "tidemark/ops/special.h"
 
 namespace tidemark {
 namespace {
-
-// Also of -0.
-Scalar is_negative(Scalar x) { return (x < x.like(0)) | (x.like(1) / x < x.like(0)); }
 
 // atan(u) for |u| <= tan(pi / 8); coefficients from tools/fit_polynomials.py.
 Scalar atan_near_zero(Scalar u) {
@@ -50,7 +48,7 @@ Scalar angle_of(Scalar narrow_y, Scalar narrow_x) {
       steep.select(near.like(kQuarterPi.high) + (near + near.like(kQuarterPi.low)), near);
   const Scalar quadrant = (up > across).select(less_than(kHalfPi, octant), octant);
   const Scalar half = is_negative(x).select(less_than(kPi, quadrant), quadrant);
-  return is_negative(y).select(-half, half).cast(narrow_y.dtype());
+  return with_sign_of(half, y).cast(narrow_y.dtype());
 }
 
 }  // namespace tidemark

@@ -14,6 +14,8 @@
 #include "tidemark/ops/random.h"
 #include "tidemark/ops/reduce.h"
 #include "tidemark/ops/reference.h"
+#include "tidemark/ops/scan.h"
+#include "tidemark/ops/special.h"
 #include "tidemark/ops/structure.h"
 #include "tidemark/ops/typing.h"
 
@@ -83,12 +85,15 @@ Term back_to(Term gradient, Term operand) {
 std::vector<OpDef> build_catalogue() {
   std::vector<OpDef> list;
   for (const auto* op : kUnaryOps) list.push_back(make_op(*op));
+  for (const auto* op : kSpecialUnaryOps) list.push_back(make_op(*op));
   for (const auto* op : kBinaryOps) list.push_back(make_op(*op));
+  for (const auto* op : kSpecialBinaryOps) list.push_back(make_op(*op));
   for (const auto* op : kTernaryOps) list.push_back(make_op(*op));
   for (const auto* op : kReduceOps) list.push_back(make_op(*op));
   for (const auto* op : kRowOps) list.push_back(make_op(*op));
   for (const auto* op : ops::kStructureOps) list.push_back(make_op(*op));
   for (const auto* op : ops::kIndexOps) list.push_back(make_op(*op));
+  for (const auto* op : ops::kScanOps) list.push_back(make_op(*op));
   for (const auto* op : ops::kContractOps) list.push_back(make_op(*op));
   for (const auto* op : ops::kRandomOps) list.push_back(make_op(*op));
   for (const auto* op : ops::kProgramOps) list.push_back(make_op(*op));

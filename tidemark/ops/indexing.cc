@@ -203,7 +203,7 @@ void reference_put(const ReferenceContext& context) {
   }
 }
 
-TensorType infer_scatter_add(const InferContext& context) {
+TensorType infer_scatter(const InferContext& context) {
   const TensorType& x = context.operands[0];
   const TensorType& indices = context.operands[1];
   const TensorType& updates = context.operands[2];
@@ -214,23 +214,107 @@ TensorType infer_scatter_add(const InferContext& context) {
   const TensorType wanted =
       read.boolean() ? infer_take_along_axis(like_gather) : infer_gather(like_gather);
   if (updates.shape != wanted.shape) {
-    throw UserError(cat("scatter_add: updates ", updates, " do not fit indices ", indices,
+    throw UserError(cat(context.op.name, ": updates ", updates, " do not fit indices ", indices,
                         " along axis ", axis, " of ", x),
                     context.at, cat("they must have the shape ", wanted.shape));
   }
   return x;
 }
 
-Term grad_scatter_add(const GradContext& context, int index) {
-  if (index == 1) return {};
-  if (index == 0) return context.g;
+namespace {
+
+// The elements of `from` that the updates of a scatter go to.
+Term picked_by(const GradContext& context, Term from) {
   Attrs::Reader read = context.attrs.read();
   const Attrs axis = Attrs().add(read.integer());
-  if (!read.boolean()) return gather.apply({context.g, context.operands[1]}, axis);
-  return take_along_axis.apply({context.g, context.operands[1]}, Attrs(axis).add(true));
+  if (!read.boolean()) return gather.apply({from, context.operands[1]}, axis);
+  return take_along_axis.apply({from, context.operands[1]}, Attrs(axis).add(true));
 }
 
-void reference_scatter_add(const ReferenceContext& context) {
+}  // namespace
+
+Term grad_scatter_add(const GradContext& context, int index) {
+  if (index == 1) return {};
+  return index == 0 ? context.g : picked_by(context, context.g);
+}
+
+// The updates that target the same element compete: those that are equal to the result share its
+// gradient evenly, the element of the first operand included.
+Term grad_scatter_extremum(const GradContext& context, int index) {
+  if (index == 1) return {};
+  const Term x = context.operands[0], indices = context.operands[1], updates = context.operands[2];
+  const auto picked = [&](Term from) { return picked_by(context, from); };
+  const DType dtype = context.g.dtype();
+  const Term kept = term::equal(x, context.result);
+  const Term won = term::equal(updates, picked(context.result));
+  const Term winners =
+      scatter_add.apply({term::cast(kept, dtype), indices, term::cast(won, dtype)}, context.attrs);
+  // Without winners the result is NaN, which equals nothing.
+  const Term share = context.g / winners;
+  if (index == 0) return term::where(kept, share, share.like(0));
+  const Term shares = picked(share);
+  return term::where(won, shares, shares.like(0));
+}
+
+// Each factor has the product of the others as its slope: the product of all factors that are not
+// zero, divided by it, unless another factor is zero.
+Term grad_scatter_mul(const GradContext& context, int index) {
+  if (index == 1) return {};
+  const Term x = context.operands[0], indices = context.operands[1], updates = context.operands[2];
+  const DType dtype = context.g.dtype();
+  const auto zero = [](Term factor) { return term::equal(factor, factor.like(0)); };
+  const auto without_zeros = [&](Term factor) {
+    return term::where(zero(factor), factor.like(1), factor);
+  };
+  const Term rest =
+      scatter_mul.apply({without_zeros(x), indices, without_zeros(updates)}, context.attrs);
+  const Term zeros = scatter_add.apply(
+      {term::cast(zero(x), dtype), indices, term::cast(zero(updates), dtype)}, context.attrs);
+  const Term none = context.g * 0.0;
+  const Term if_zero = term::where(term::equal(zeros, zeros.like(1)), context.g * rest, none);
+  const Term if_not = term::where(zero(zeros), context.g * rest, none);
+  const auto slope = [&](Term factor, Term of_zero, Term of_other) {
+    return term::where(zero(factor), of_zero, of_other / without_zeros(factor));
+  };
+  if (index == 0) return slope(x, if_zero, if_not);
+  return slope(updates, picked_by(context, if_zero), picked_by(context, if_not));
+}
+
+namespace {
+
+template <class T>
+T combined(Routine how, T a, T b) {
+  switch (how) {
+    case Routine::scatter_max:
+      return a != a || a > b ? a : b;
+    case Routine::scatter_min:
+      return a != a || a < b ? a : b;
+    case Routine::scatter_mul:
+      return a * b;
+    default:
+      return a + b;
+  }
+}
+
+void combine_element(const ReferenceContext& context, int64_t to, int64_t i) {
+  const ArrayRef &result = context.result, &updates = context.operands[2];
+  const Routine how = context.op.routine;
+  if (is_float(result.dtype))
+    return reference::write(
+        result, to,
+        combined(how, reference::read_float(result, to), reference::read_float(updates, i)));
+  const int64_t a = reference::read_integer(result, to), b = reference::read_integer(updates, i);
+  const bool picks = how == Routine::scatter_max || how == Routine::scatter_min;
+  // Sums and products wrap.
+  reference::write(result, to,
+                   picks ? combined(how, a, b)
+                         : static_cast<int64_t>(
+                               combined(how, static_cast<uint64_t>(a), static_cast<uint64_t>(b))));
+}
+
+}  // namespace
+
+void reference_scatter(const ReferenceContext& context) {
   const ArrayRef& x = context.operands[0];
   const ArrayRef& indices = context.operands[1];
   const ArrayRef& updates = context.operands[2];
@@ -251,16 +335,7 @@ void reference_scatter_add(const ReferenceContext& context) {
       target = gathered(index, axis, place(reference::read_integer(indices, at), x.shape[axis]),
                         indices.rank());
     }
-    const int64_t to = offset_of(target, strides);
-    if (is_float(x.dtype)) {
-      reference::write(
-          context.result, to,
-          reference::read_float(context.result, to) + reference::read_float(updates, i));
-    } else {
-      const auto a = static_cast<uint64_t>(reference::read_integer(context.result, to));
-      const auto b = static_cast<uint64_t>(reference::read_integer(updates, i));
-      reference::write(context.result, to, static_cast<int64_t>(a + b));
-    }
+    combine_element(context, offset_of(target, strides), i);
   });
 }
 

@@ -11,7 +11,7 @@ namespace rule {
 TensorType infer_gather(const InferContext& context);
 TensorType infer_take_along_axis(const InferContext& context);
 TensorType infer_put(const InferContext& context);
-TensorType infer_scatter_add(const InferContext& context);
+TensorType infer_scatter(const InferContext& context);
 TensorType infer_cumsum(const InferContext& context);
 TensorType infer_first_equal(const InferContext& context);
 TensorType infer_sort(const InferContext& context);
@@ -20,12 +20,14 @@ Term grad_gather(const GradContext& context, int index);
 Term grad_take_along_axis(const GradContext& context, int index);
 Term grad_put(const GradContext& context, int index);
 Term grad_scatter_add(const GradContext& context, int index);
+Term grad_scatter_extremum(const GradContext& context, int index);
+Term grad_scatter_mul(const GradContext& context, int index);
 Term grad_cumsum(const GradContext& context, int index);
 Term grad_sort(const GradContext& context, int index);
 void reference_gather(const ReferenceContext& context);
 void reference_take_along_axis(const ReferenceContext& context);
 void reference_put(const ReferenceContext& context);
-void reference_scatter_add(const ReferenceContext& context);
+void reference_scatter(const ReferenceContext& context);
 void reference_cumsum(const ReferenceContext& context);
 void reference_first_equal(const ReferenceContext& context);
 void reference_sort(const ReferenceContext& context);
@@ -103,13 +105,63 @@ inline constexpr NamedOp scatter_add = {
     .cutting = Cutting::alike,
     .attrs = kScatterAttrs,
     .calls = kScatterAddCalls,
-    .infer = rule::infer_scatter_add,
+    .infer = rule::infer_scatter,
     .grad = rule::grad_scatter_add,
-    .reference = rule::reference_scatter_add,
+    .reference = rule::reference_scatter,
     .routine = Routine::scatter_add,
     .updates_first = true,
 };
-inline constexpr CallDef kCumsumCalls[] = {{"cumsum", "x: tensor, axis: int = 0"}};
+inline constexpr CallDef kScatterMaxCalls[] = {
+    {"scatter_max", "x: tensor, indices: tensor, updates: tensor, axis: int = 0"}};
+inline constexpr NamedOp scatter_max = {
+    .name = "scatter_max",
+    .brief =
+        "The first operand, with each element at the indices the largest of it and its updates.",
+    .family = Family::index,
+    .arity = 3,
+    .cutting = Cutting::alike,
+    .attrs = kScatterAttrs,
+    .calls = kScatterMaxCalls,
+    .infer = rule::infer_scatter,
+    .grad = rule::grad_scatter_extremum,
+    .reference = rule::reference_scatter,
+    .routine = Routine::scatter_max,
+    .updates_first = true,
+};
+inline constexpr CallDef kScatterMinCalls[] = {
+    {"scatter_min", "x: tensor, indices: tensor, updates: tensor, axis: int = 0"}};
+inline constexpr NamedOp scatter_min = {
+    .name = "scatter_min",
+    .brief = "The first operand, with each element at the indices the least of it and its updates.",
+    .family = Family::index,
+    .arity = 3,
+    .cutting = Cutting::alike,
+    .attrs = kScatterAttrs,
+    .calls = kScatterMinCalls,
+    .infer = rule::infer_scatter,
+    .grad = rule::grad_scatter_extremum,
+    .reference = rule::reference_scatter,
+    .routine = Routine::scatter_min,
+    .updates_first = true,
+};
+inline constexpr CallDef kScatterMulCalls[] = {
+    {"scatter_mul", "x: tensor, indices: tensor, updates: tensor, axis: int = 0"}};
+inline constexpr NamedOp scatter_mul = {
+    .name = "scatter_mul",
+    .brief = "The first operand, with the elements at the indices multiplied by updates, in order.",
+    .family = Family::index,
+    .arity = 3,
+    .cutting = Cutting::alike,
+    .attrs = kScatterAttrs,
+    .calls = kScatterMulCalls,
+    .infer = rule::infer_scatter,
+    .grad = rule::grad_scatter_mul,
+    .reference = rule::reference_scatter,
+    .routine = Routine::scatter_mul,
+    .updates_first = true,
+};
+inline constexpr CallDef kCumsumCalls[] = {
+    {"cumsum", "x: tensor, axis: int = 0, exclusive: bool = false, reverse: bool = false"}};
 inline constexpr NamedOp cumsum = {
     .name = "cumsum",
     .brief = "Running sums along an axis, in order.",
@@ -176,6 +228,7 @@ inline constexpr NamedOp top_k = {
 };
 
 inline constexpr const NamedOp* kIndexOps[] = {
-    &cumsum, &first_equal, &gather, &put, &scatter_add, &sort, &take_along_axis, &top_k};
+    &cumsum,      &first_equal, &gather,          &put,  &scatter_add, &scatter_max, &scatter_min,
+    &scatter_mul, &sort,        &take_along_axis, &top_k};
 
 }  // namespace tidemark::ops

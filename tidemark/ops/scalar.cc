@@ -38,6 +38,12 @@ Scalar Scalar::like(double value) const {
                  {.op = ExprOp::constant, .dtype = dtype(), .bits = bits_of(value, dtype())})};
 }
 
+Scalar Scalar::whole(int64_t value) const {
+  return {*recipe_,
+          append(*recipe_,
+                 {.op = ExprOp::constant, .dtype = dtype(), .bits = bits_of(value, dtype())})};
+}
+
 Scalar Scalar::infinity() const { return like(std::numeric_limits<double>::infinity()); }
 
 Scalar Scalar::cast(DType to) const {

@@ -29,6 +29,8 @@ class Scalar {
   // A constant in this scalar's dtype.
   Scalar like(double value) const;
   Scalar infinity() const;
+  // A constant of an integer dtype, all bits of which are given.
+  Scalar whole(int64_t value) const;
 
   Scalar cast(DType dtype) const;
   Scalar unary(ExprOp op) const { return make(op, dtype(), {id_, -1, -1}); }

@@ -5,6 +5,7 @@
 
 #include "tidemark/ops/pointwise.h"
 #include "tidemark/ops/reduce.h"
+#include "tidemark/ops/special.h"
 #include "tidemark/ops/structure.h"
 #include "tidemark/types/size.h"
 
@@ -40,6 +41,11 @@ Term sigmoid(Term x) { return tidemark::sigmoid(x); }
 Term sin(Term x) { return tidemark::sin(x); }
 Term cos(Term x) { return tidemark::cos(x); }
 Term sign(Term x) { return tidemark::sign(x); }
+Term rsqrt(Term x) { return tidemark::rsqrt(x); }
+Term sinh(Term x) { return tidemark::sinh(x); }
+Term copysign(Term a, Term b) { return tidemark::copysign(a, b); }
+Term hypot(Term a, Term b) { return tidemark::hypot(a, b); }
+Term polygamma(Term n, Term x) { return tidemark::polygamma(n, x); }
 Term pow(Term a, Term b) { return tidemark::pow(a, b); }
 Term floor_divide(Term a, Term b) { return tidemark::floor_divide(a, b); }
 Term less(Term a, Term b) { return tidemark::less(a, b); }

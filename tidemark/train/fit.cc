@@ -35,31 +35,47 @@ Tensor one_number(const std::string& what, Tensor given, Source at) {
 
 StepResult measured(const FitOptions& options, const Tensor& y, const Tensor& given, Source at) {
   StepResult result{.loss = one_number("the loss", options.loss(y, given, at), at), .metrics = {}};
-  for (const auto& [name, metric] : options.metrics)
-    result.metrics.push_back(
-        one_number(cat("the metric \"", name, "\""), metric(y, given, at), at));
+  for (const auto& [name, metric] : options.metrics) {
+    if (metric.running() != nullptr)
+      metric.running()->update(y, given, at);
+    else
+      result.metrics.push_back(
+          one_number(cat("the metric \"", name, "\""), metric(y, given, at), at));
+  }
   return result;
 }
 
-// Means weighted by the number of examples.
+// Means weighted by the number of examples, and running metrics, which begin anew.
 class Means {
  public:
-  explicit Means(const FitOptions& options) : options_(options), sums_(options.metrics.size()) {}
+  Means(const FitOptions& options, Source at)
+      : options_(options), at_(at), sums_(options.metrics.size()) {
+    for (const auto& [name, metric] : options_.metrics) {
+      if (metric.running() == nullptr) continue;
+      metric.running()->reset(at_);
+      one_number(cat("the metric \"", name, "\""), metric.running()->result(at_), at_);
+    }
+  }
 
   void add(const StepResult& result, int64_t examples) {
     const auto weight = static_cast<double>(examples);
     examples_ += examples;
     ++batches_;
     loss_ += weight * result.loss.item<double>();
-    for (size_t i = 0; i < sums_.size(); ++i) sums_[i] += weight * result.metrics[i].item<double>();
+    for (size_t i = 0; i < result.metrics.size(); ++i)
+      sums_[i] += weight * result.metrics[i].item<double>();
   }
   int64_t examples() const { return examples_; }
   int64_t batches() const { return batches_; }
   double loss() const { return mean_of(loss_); }
   NamedNumbers metrics() const {
     NamedNumbers named;
-    for (size_t i = 0; i < sums_.size(); ++i)
-      named.emplace_back(options_.metrics[i].first, mean_of(sums_[i]));
+    size_t next = 0;  // Of the metrics that are functions.
+    for (const auto& [name, metric] : options_.metrics) {
+      const Measure::Running* running = metric.running();
+      named.emplace_back(
+          name, running != nullptr ? running->result(at_).item<double>() : mean_of(sums_[next++]));
+    }
     return named;
   }
 
@@ -71,6 +87,7 @@ class Means {
   }
 
   const FitOptions& options_;
+  Source at_;
   int64_t examples_ = 0, batches_ = 0;
   double loss_ = 0;
   std::vector<double> sums_;
@@ -133,7 +150,8 @@ class Trainer {
         judge_(judge_function()) {}
 
   History run() {
-    for (int64_t number = 1; number <= options_.epochs && history_.stopped.empty(); ++number) {
+    for (int64_t number = options_.initial_epoch + 1;
+         number <= options_.epochs && history_.stopped.empty(); ++number) {
       history_.epochs.push_back(epoch(number));
       finish(history_.epochs.back());
     }
@@ -169,13 +187,15 @@ class Trainer {
   Epoch epoch(int64_t number) {
     const MemoryScope scope("epoch");
     const auto start = Clock::now();
-    Means means(options_);
+    Means means(options_, at_);
+    bool stops = false;
     const auto train = [&](const Tensor& x, const Tensor& y) {
       detail::poll_interrupt();
       if (history_.planned.count == 0) history_.planned = step_.plan(x, y).peak();
       means.add(step_(x, y), examples_in(x));
       show(number, means, seconds_since(start));
-      return true;
+      stops = asks_to_stop({.epoch = number, .number = means.batches(), .loss = means.loss()});
+      return !stops;
     };
     {
       const Training on;
@@ -186,7 +206,7 @@ class Trainer {
     if (means.batches() == 0)
       throw UserError(cat("fit: there is no batch in epoch ", number), at_,
                       "give a range that can be iterated once an epoch");
-    of_batches_ = means.batches();
+    if (!stops) of_batches_ = means.batches();
     Epoch epoch{.number = number,
                 .loss = means.loss(),
                 .metrics = means.metrics(),
@@ -196,12 +216,20 @@ class Trainer {
     if (options_.validation.has_value()) validate(epoch);
     epoch.seconds = seconds_since(start);
     epoch.peak = scope.peak();
+    if (stops) history_.stopped = "on_batch asked for it";
     return epoch;
+  }
+
+  bool asks_to_stop(Batch batch) const {
+    if (!options_.on_batch) return false;
+    const UserCode user;
+    options_.on_batch(batch);
+    return batch.stop;
   }
 
   void validate(Epoch& epoch) const {
     const Training off(false);
-    Means means(options_);
+    Means means(options_, at_);
     options_.validation.for_each([&](const Tensor& x, const Tensor& y) {
       means.add(judge_(x, y), examples_in(x));
       return true;
@@ -243,6 +271,7 @@ class Trainer {
       const UserCode user;
       options_.on_epoch(epoch);
     }
+    if (!history_.stopped.empty()) return;
     if (epoch.stop)
       history_.stopped = "on_epoch asked for it";
     else if (!std::isfinite(epoch.loss))
@@ -266,8 +295,13 @@ class Trainer {
 
 void check_options(const Batches& batches, const FitOptions& options, Source at) {
   if (!batches.has_value()) throw UserError("fit: there are no batches", at, "give a dataset");
+  if (options.loss.running() != nullptr)
+    throw UserError("fit: the loss is a metric that runs over batches", at,
+                    "give a function, {.loss = td::nn::losses::mse}, and the metric in .metrics");
   if (!options.loss.has_value())
     throw UserError("fit: there is no loss", at, "give one: {.loss = td::nn::losses::mse}");
+  if (options.initial_epoch < 0)
+    throw UserError(cat("fit: .initial_epoch is ", options.initial_epoch), at, "give 0 or more");
   if (options.epochs < 0)
     throw UserError(cat("fit: .epochs is ", options.epochs), at, "give 0 or more");
   if (options.early_stopping && options.early_stopping->patience < 0)

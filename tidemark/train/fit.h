@@ -63,8 +63,17 @@ class Batches {
   std::function<std::optional<int64_t>()> count_;
 };
 
-// A loss or a metric: a function of y_true and y_pred that returns one number. Objects of
-// nn::losses and nn::metrics, or your own functions.
+// A metric that runs over batches: update(y_true, y_pred), result() and reset(), as those of
+// train/running_metrics.h.
+template <class M>
+concept RunningMetric = requires(const M& metric, const Tensor& x, Source at) {
+  metric.update(x, x, at);
+  { metric.result(at) } -> std::convertible_to<Tensor>;
+  metric.reset(at);
+};
+
+// A loss or a metric: a function of y_true and y_pred that returns one number, whose mean over
+// examples counts, or a running metric. Objects of nn::losses and nn::metrics, or your own.
 class Measure {
  public:
   Measure() = default;
@@ -76,14 +85,31 @@ class Measure {
       : f_([f = std::move(f)](const Tensor& y_true, const Tensor& y_pred, Source at) {
           return Tensor(detail::call_back(f, at, y_true, y_pred));
         }) {}
+  template <RunningMetric M>
+    requires(!std::is_same_v<M, Measure>)
+  Measure(M metric)
+      : running_(std::make_shared<const Running>(
+            Running{[metric](const Tensor& y_true, const Tensor& y_pred, Source at) {
+                      metric.update(y_true, y_pred, at);
+                    },
+                    [metric](Source at) { return Tensor(metric.result(at)); },
+                    [metric](Source at) { metric.reset(at); }})) {}
 
   bool has_value() const { return f_ != nullptr; }
+  // Null if it is a function.
+  struct Running {
+    std::function<void(const Tensor& y_true, const Tensor& y_pred, Source at)> update;
+    std::function<Tensor(Source at)> result;
+    std::function<void(Source at)> reset;
+  };
+  const Running* running() const { return running_.get(); }
   Tensor operator()(const Tensor& y_true, const Tensor& y_pred, Source at) const {
     return f_(y_true, y_pred, at);
   }
 
  private:
   std::function<Tensor(const Tensor&, const Tensor&, Source)> f_;
+  std::shared_ptr<const Running> running_;
 };
 
 // Stops training when the loss (of the validation, if there is one) no longer improves.
@@ -97,12 +123,15 @@ struct FitOptions {
   Measure loss = {};
   Optimizer optimizer = Adam();
   int64_t epochs = 1;
+  int64_t initial_epoch = 0;          // Epochs that were made before, which are not made again.
   std::optional<Budget> budget = {};  // Of a step, and of a step of validation.
   Batches validation = {};
   // Saves io::Checkpoint{{"model", model}, {"optimizer", optimizer}} to this file after each epoch.
   std::string checkpoint = {};
   // Called after each epoch; may set `stop`.
   std::function<void(Epoch& epoch)> on_epoch = {};
+  // Called after each batch of training; may set `stop`, which ends training after it.
+  std::function<void(Batch& batch)> on_batch = {};
   std::optional<EarlyStopping> early_stopping = {};
   std::vector<std::pair<std::string, Measure>> metrics = {};
   Progress progress = Progress::automatic;

@@ -40,6 +40,13 @@ struct Epoch {
 // "epoch 3: loss 0.4312, accuracy 0.91, validation loss 0.5, 1.2 s, 3100 examples/s, peak 51.2 MiB"
 std::ostream& operator<<(std::ostream& out, const Epoch& epoch);
 
+struct Batch {
+  int64_t epoch = 0, number = 0;  // Both from 1.
+  double loss = 0;                // The mean over the epoch's examples so far.
+  // A callback sets it to make this batch the last.
+  bool stop = false;
+};
+
 struct History {
   std::vector<Epoch> epochs;
   int64_t best = 0;  // The epoch, counted from 1, whose judged() is least.

@@ -54,6 +54,11 @@ def hyperbolics():
     return tf.sinh(x), tf.cosh(x), tf.tanh(x), tf.asinh(x), tf.atanh(x), tf.acosh(x + 2.0)
 
 
+def gamma_functions():
+    x = tf.constant([0.3, 1.7, 4.5, 30.0])
+    return tf.math.lgamma(x), tf.math.digamma(x), tf.math.erfinv(x / 40.0), tf.math.polygamma(tf.fill([4], 1.0), x), tf.math.nextafter(x, x + 1)
+
+
 def error_functions():
     x = tf.constant([-1.0, 0.0, 0.5])
     return tf.math.erf(x), tf.math.erfc(x)

@@ -40,10 +40,12 @@ def fit(
     loss=None,
     optimizer=None,
     epochs=1,
+    initial_epoch=0,
     budget=None,
     validation=None,
     checkpoint="",
     on_epoch=None,
+    on_batch=None,
     early_stopping=None,
     metrics=None,
     progress="automatic",
@@ -56,12 +58,14 @@ def fit(
         (x, y), which are cut into batches of `batch_size`, in another order in each epoch if `shuffle` is true.
     loss: a function of (y_true, y_pred): one of nn.losses, or your own.
     optimizer: nn.Adam() if none is given.
+    initial_epoch: epochs that were made before, which are not made again.
     budget: the most bytes that a step may add, and a step of validation.
     validation: batches, evaluated after each epoch in evaluation mode.
     checkpoint: a file to which the model and the optimizer are saved after each epoch.
     on_epoch: called with each Epoch; `epoch.stop = True` ends training.
+    on_batch: called with each Batch of training; `batch.stop = True` ends training after it.
     early_stopping: nn.EarlyStopping(patience=3).
-    metrics: {"accuracy": nn.metrics.accuracy}.
+    metrics: {"accuracy": nn.metrics.accuracy, "f1": nn.metrics.F1()}: functions, or metrics that run over batches.
     progress: "automatic" (a bar at a terminal and in a notebook, else lines), "bar", "lines" or "none".
     """
     pairs = _batches(batches, batch_size, shuffle)
@@ -72,10 +76,12 @@ def fit(
             loss=loss,
             optimizer=optimizer if optimizer is not None else _core.nn.Adam(),
             epochs=epochs,
+            initial_epoch=initial_epoch,
             budget=budget,
             validation=_batches(validation, batch_size, False),
             checkpoint=checkpoint,
             on_epoch=on_epoch,
+            on_batch=on_batch,
             early_stopping=early_stopping,
             metrics=metrics or {},
             progress=progress,

@@ -31,38 +31,7 @@ def einsum(equation, *inputs, **options):
     tensors = [convert(first)]
     for other in rest:
         tensors.append(pair(tensors[0], other, "einsum")[1])
-    equation = _without_ellipsis(equation.replace(" ", ""), tensors)
-    inputs_text, _, result = equation.partition("->")
-    if "->" not in equation:
-        letters = sorted(set(inputs_text) - {","})
-        result = "".join(c for c in letters if inputs_text.count(c) == 1)
-    return wrap(_contracted(inputs_text.split(","), result, [t._t for t in tensors]))
-
-
-def _without_ellipsis(equation, tensors):
-    """Letters of their own in the place of `...`."""
-    if "..." not in equation:
-        return equation
-    free = [c for c in "ZYXWVUTSRQPONMLKJIHGFEDCBA" if c not in equation]
-    inputs_text, arrow, result = equation.partition("->")
-    terms = inputs_text.split(",")
-    widest = max((t.ndim - len(term.replace("...", "")) for term, t in zip(terms, tensors) if "..." in term), default=0)
-    letters = "".join(free[:widest])
-    spelled = []
-    for term, t in zip(terms, tensors):
-        count = t.ndim - len(term.replace("...", ""))
-        spelled.append(term.replace("...", letters[widest - count :] if count else ""))
-    return ",".join(spelled) + arrow + result.replace("...", letters)
-
-
-def _contracted(terms, result, tensors):
-    """Operands from left to right, two at a time; letters that nothing later reads are summed at once."""
-    while len(tensors) > 2:
-        later = set("".join(terms[2:]) + result)
-        kept = "".join(dict.fromkeys(c for c in terms[0] + terms[1] if c in later))
-        tensors = [td.einsum(f"{terms[0]},{terms[1]}->{kept}", tensors[0], tensors[1])] + tensors[2:]
-        terms = [kept] + terms[2:]
-    return td.einsum(f"{','.join(terms)}->{result}", *tensors)
+    return wrap(td.einsum(equation, [t._t for t in tensors]) if rest else td.einsum(equation, tensors[0]._t))
 
 
 @op

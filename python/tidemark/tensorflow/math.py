@@ -1,5 +1,4 @@
 """tf.math: elementwise functions and reductions."""
-import math as _math
 
 import tidemark as td
 
@@ -140,6 +139,8 @@ def _times_log(log, what):
 
 
 xlogy = _times_log(td.log, "xlogy")
+polygamma = _binary("polygamma", td.polygamma)
+nextafter = _binary("nextafter", td.nextafter)
 xlog1py = _times_log(td.log1p, "xlog1py")
 xdivy = _times_log(td.reciprocal, "xdivy")
 
@@ -183,27 +184,17 @@ erfc = _unary("erfc", td.erfc)
 is_nan = _unary("is_nan", td.isnan)
 is_inf = _unary("is_inf", td.isinf)
 is_finite = _unary("is_finite", td.isfinite)
-# Made of other ops, in forms that stay accurate near 0 and 1.
-asin = _unary("asin", lambda x: td.atan2(x, td.sqrt((1 - x) * (1 + x))))
-acos = _unary("acos", lambda x: td.atan2(td.sqrt((1 - x) * (1 + x)), x))
-atan = _unary("atan", lambda x: td.atan2(x, td.ones_like(x)))
-
-
-def _sinh(x):
-    e = td.expm1(td.abs(x))
-    return td.sign(x) * (e + e / (e + 1)) / 2
-
-
-def _asinh(x):
-    a = td.abs(x)
-    return td.sign(x) * td.log1p(a + a * a / (1 + td.sqrt(a * a + 1)))
-
-
-sinh = _unary("sinh", _sinh)
-cosh = _unary("cosh", lambda x: (td.exp(x) + td.exp(-x)) / 2)
-asinh = _unary("asinh", _asinh)
-acosh = _unary("acosh", lambda x: td.log1p((x - 1) + td.sqrt((x - 1) * (x + 1))))
-atanh = _unary("atanh", lambda x: (td.log1p(x) - td.log1p(-x)) / 2)
+asin = _unary("asin", td.asin)
+acos = _unary("acos", td.acos)
+atan = _unary("atan", td.atan)
+sinh = _unary("sinh", td.sinh)
+cosh = _unary("cosh", td.cosh)
+asinh = _unary("asinh", td.asinh)
+acosh = _unary("acosh", td.acosh)
+atanh = _unary("atanh", td.atanh)
+lgamma = _unary("lgamma", td.lgamma)
+digamma = _unary("digamma", td.digamma)
+erfinv = _unary("erfinv", td.erfinv)
 
 # ---- logic ---------------------------------------------------------------------------------------
 
@@ -303,52 +294,20 @@ def accumulate_n(inputs, shape=None, tensor_dtype=None, name=None):
     return add_n(inputs)
 
 
-def _running(native, start):
-    """Running sums or products, from either end, with or without the element itself."""
+def _running(name, native):
+    """In the dtype of x, as in TensorFlow."""
 
-    def run(x, axis, exclusive, reverse):
-        axis = axis + x.ndim if axis < 0 else axis
-        if reverse:
-            x = td.flip(x, axis)
-        if exclusive:
-            n = x.shape[axis]
-            rest = td.split(x, [n - 1, 1], axis)[0]
-            first = list(x.shape)
-            first[axis] = 1
-            x = td.concat([td.full(first, start, x.dtype), rest], axis)
-        y = td.cast(native(x, axis), x.dtype)
-        return td.flip(y, axis) if reverse else y
+    def function(x, axis=0, exclusive=False, reverse=False):
+        x = raw(x)
+        return wrap(td.cast(native(x, axis, exclusive, reverse), x.dtype))
 
-    return run
+    function.__name__ = name
+    return op(function)
 
 
-def _cumprod(x, axis):
-    moved = td.transpose(x, [axis] + [i for i in range(x.ndim) if i != axis])
-    _, stacked = td.scan(lambda c, e: (c * e, c * e), td.ones(list(moved.shape)[1:], x.dtype), moved)
-    back = list(range(1, x.ndim))
-    back.insert(axis, 0)
-    return td.transpose(stacked, back)
-
-
-def _cumlogsumexp(x, axis):
-    largest = td.max(x, axis=axis, keepdims=True)
-    return td.log(td.cumsum(td.exp(x - largest), axis)) + largest
-
-
-@op
-def cumsum(x, axis=0, exclusive=False, reverse=False):
-    return wrap(_running(td.cumsum, 0)(raw(x), axis, exclusive, reverse))
-
-
-@op
-def cumprod(x, axis=0, exclusive=False, reverse=False):
-    return wrap(_running(_cumprod, 1)(raw(x), axis, exclusive, reverse))
-
-
-@op
-def cumulative_logsumexp(x, axis=0, exclusive=False, reverse=False):
-    return wrap(_running(_cumlogsumexp, -_math.inf)(raw(x), axis, exclusive, reverse))
-
+cumsum = _running("cumsum", td.cumsum)
+cumprod = _running("cumprod", td.cumprod)
+cumulative_logsumexp = _running("cumulative_logsumexp", td.cumlogsumexp)
 
 # ---- reductions ----------------------------------------------------------------------------------
 

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "tidemark/api/create.h"
+#include "tidemark/api/function.h"
 #include "tidemark/api/ops.h"
 #include "tidemark/api/random.h"
 
@@ -106,6 +107,64 @@ TEST(Einsum, KeepsTheDTypeOfIntegers) {
   const Tensor x = constant({{1, 2}, {3, 4}});
   EXPECT_EQ(einsum("ij->j", x).dtype(), DType::i32);
   EXPECT_EQ(einsum("ij,jk->k", x, x).to_vector<int>(), (std::vector<int>{22, 32}));
+}
+
+TEST(Einsum, OfSeveralOperandsIsWhatTheLoopsGive) {
+  const struct {
+    std::vector<std::string> letters;
+    std::string result;
+  } cases[] = {{{"ij", "jk", "kl"}, "il"},      {{"ij", "jk", "kl"}, ""},
+               {{"i", "i", "i"}, "i"},          {{"ij", "kj", "j", "k"}, "ik"},
+               {{"ii", "ij", "jk"}, "k"},       {{"ab", "cd", "ef"}, "fa"},
+               {{"abc", "cd", "db", "ae"}, "e"}};
+  const std::map<char, int64_t> sizes = {{'a', 2}, {'b', 3}, {'c', 2}, {'d', 4}, {'e', 3},
+                                         {'f', 2}, {'i', 3}, {'j', 4}, {'k', 2}, {'l', 5}};
+  uint64_t seed = 100;
+  for (const auto& each : cases) {
+    std::vector<Tensor> operands;
+    std::string text;
+    for (const std::string& letters : each.letters) {
+      Shape shape;
+      for (const char letter : letters) shape.push_back(sizes.at(letter));
+      operands.push_back(drawn(shape, ++seed));
+      text += (text.empty() ? "" : ",") + letters;
+    }
+    text += "->" + each.result;
+    expect_near(einsum(text, operands), by_loops(each.letters, each.result, operands), text);
+  }
+  // More than are searched for the best order.
+  std::vector<Tensor> many(12, drawn({3, 3}, 7));
+  const std::string chain = "ab,bc,cd,de,ef,fg,gh,hi,ij,jk,kl,lm->am";
+  Tensor product = many[0];
+  for (int i = 1; i < 12; ++i) product = matmul(product, many[0]);
+  expect_near(einsum(chain, many), product.to_vector<double>(), chain);
+}
+
+TEST(Einsum, EllipsisStandsForTheOtherAxes) {
+  const Tensor a = drawn({2, 1, 3, 4}, 1), b = drawn({5, 4, 6}, 2), c = drawn({6}, 3);
+  const auto same = [](const Tensor& got, const Tensor& want) {
+    EXPECT_EQ(got.shape(), want.shape());
+    expect_near(got, want.to_vector<double>(), "einsum with ...");
+  };
+  same(einsum("...ij,...jk->...ik", a, b), matmul(a, b));
+  same(einsum("...ij,...jk", a, b), matmul(a, b));
+  same(einsum("...ij,...jk,...k->...i", {a, b, c}),
+       squeeze(matmul(matmul(a, b), expand_dims(c, 1)), -1));
+  same(einsum("i...->...i", a), transpose(a, {1, 2, 3, 0}));
+  same(einsum("...", a), a);
+  same(einsum("...j->j", a), sum(a, {0, 1, 2}));
+  same(einsum("...ii->...i", drawn({2, 3, 3}, 4)), diagonal(drawn({2, 3, 3}, 4)));
+}
+
+// The cheap order of a chain of matrices ends with a vector: from the right, nothing larger than a
+// vector is made.
+TEST(Einsum, TheOrderOfProductsSavesBytes) {
+  const Tensor a = drawn({200, 200}, 1), v = drawn({200}, 2);
+  const auto chain = function(
+      [](const Tensor& m, const Tensor& x) { return einsum("ij,jk,kl,l->i", {m, m, m, x}); });
+  EXPECT_TRUE(
+      allclose(chain(a, v), matmul(a, matmul(a, matmul(a, v))), {.rtol = 1e-10}).item<bool>());
+  EXPECT_LT(chain.plan(a, v).peak(), Bytes(200 * 200 * 8));
 }
 
 }  // namespace

@@ -4,7 +4,10 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <set>
+#include <vector>
 
+#include "tidemark/fit/exact.h"
 #include "tidemark/fit/rematerialize.h"
 
 namespace tidemark::fit {
@@ -14,7 +17,7 @@ constexpr int32_t kLayers = 16;
 
 // Layer i makes activation i from the one before. The gradient walks back: the step of layer i
 // reads its input and the gradient of its output, and writes over the latter.
-RegionModel chain() {
+RegionModel chain(int32_t layers = kLayers) {
   RegionModel model;
   const auto add = [&](NumberList reads, NumberList overwrites) {
     const auto number = static_cast<int32_t>(model.steps.size());
@@ -33,9 +36,9 @@ RegionModel chain() {
     return number;
   };
   std::vector<int32_t> activations = {add({}, {})};
-  for (int32_t i = 1; i < kLayers; ++i) activations.push_back(add({activations.back()}, {}));
+  for (int32_t i = 1; i < layers; ++i) activations.push_back(add({activations.back()}, {}));
   int32_t gradient = add({activations.back()}, {});
-  for (int32_t i = kLayers - 1; i-- > 0;)
+  for (int32_t i = layers - 1; i-- > 0;)
     gradient = add({activations[static_cast<size_t>(i)], gradient}, {gradient});
   model.values.back().is_given = true;
   return model;
@@ -76,6 +79,48 @@ TEST(Improve, ComesCloseToTheOptimumOfAChain) {
 
 TEST(Improve, GivesTheSameScheduleEachTime) {
   EXPECT_EQ(again_within(7, true), again_within(7, true));
+}
+
+// The most bytes of values at once, each held from where it is made to its last reader before it is
+// made again.
+int64_t most_held(const RegionModel& model, const std::vector<int32_t>& steps) {
+  int64_t most = 0;
+  std::set<int32_t> held;
+  for (size_t i = 0; i < steps.size(); ++i) {
+    const auto step = [&](size_t at) { return model.steps[static_cast<size_t>(steps[at])]; };
+    for (const int32_t read : step(i).reads) EXPECT_TRUE(held.contains(read)) << i;
+    const auto is_read_later = [&](int32_t value) {
+      for (size_t later = i + 1; later < steps.size(); ++later) {
+        const NumberList& reads = step(later).reads;
+        if (std::find(reads.begin(), reads.end(), value) != reads.end()) return true;
+        if (step(later).first_value == value) return false;
+      }
+      return false;
+    };
+    int64_t overwritten = 0;
+    for (const int32_t value : step(i).overwrites) overwritten += is_read_later(value) ? 0 : 1;
+    held.insert(step(i).first_value);
+    const int64_t given = std::count_if(held.begin(), held.end(), [&](int32_t value) {
+      return model.values[static_cast<size_t>(value)].is_given;
+    });
+    most = std::max(most, std::ssize(held) - given - overwritten);
+    std::erase_if(held, [&](int32_t value) { return !is_read_later(value); });
+  }
+  return most;
+}
+
+// It may make the first state again, too, which the recurrence holds. A longer chain has too many
+// sets of values to look at within a few bytes.
+TEST(Exact, NeedsNoMoreThanTheRecurrenceOfAShortChain) {
+  constexpr int32_t layers = 10;
+  const RegionModel model = chain(layers);
+  ASSERT_TRUE(is_searchable(model));
+  for (const int64_t slots : {1, 2, 3, 4, 5}) {
+    const auto steps = least_work(model, 3 + slots);
+    ASSERT_TRUE(steps.has_value()) << slots;
+    EXPECT_LE(std::ssize(*steps) - std::ssize(model.steps), fewest(layers, slots) - (layers - 1));
+    EXPECT_LE(most_held(model, *steps), 3 + slots);
+  }
 }
 
 }  // namespace

@@ -256,6 +256,61 @@ TEST(Fit, StopsWhereTheCallbackSaysSoOrTheLossIsNoNumber) {
   EXPECT_EQ(nn::fit(model, Script{{-none, 1}}, options).stopped, "the loss of epoch 1 is nan");
 }
 
+TEST(Fit, StopsAfterABatchWhereTheCallbackSaysSo) {
+  const nn::Dense dense(1);
+  const Pairs pairs(4, {ones({2, 3}), ones({2, 1})});
+  std::vector<std::pair<int64_t, int64_t>> seen;
+  const History history = nn::fit(dense, pairs,
+                                  {.loss = nn::losses::mse,
+                                   .epochs = 3,
+                                   .on_batch =
+                                       [&](nn::Batch& batch) {
+                                         seen.emplace_back(batch.epoch, batch.number);
+                                         batch.stop = batch.epoch == 2 && batch.number == 2;
+                                       },
+                                   .progress = Progress::none});
+  EXPECT_EQ(seen, (std::vector<std::pair<int64_t, int64_t>>{
+                      {1, 1}, {1, 2}, {1, 3}, {1, 4}, {2, 1}, {2, 2}}));
+  EXPECT_EQ(history.stopped, "on_batch asked for it");
+  EXPECT_EQ(history.epochs.back().batches, 2);
+}
+
+TEST(Fit, MakesTheEpochsThatAreLeft) {
+  const nn::Dense dense(1);
+  const Pairs pairs = {{ones({2, 3}), ones({2, 1})}};
+  const History history = nn::fit(
+      dense, pairs,
+      {.loss = nn::losses::mse, .epochs = 5, .initial_epoch = 3, .progress = Progress::none});
+  ASSERT_EQ(history.epochs.size(), 2U);
+  EXPECT_EQ(history.epochs[0].number, 4);
+}
+
+// A mean of F1 over batches is not the F1 of the set.
+TEST(Fit, RunsMetricsOverAllBatchesWithoutKeepingThem) {
+  struct Given {
+    Variable weight{constant({1.0F}), {.name = "weight"}};
+    Tensor operator()(const Tensor& x) const { return x * weight; }
+  } const model;
+  const Pairs pairs = {{constant({1.0F, 2.0F}), constant({1.0F, 0.0F})},
+                       {constant({-1.0F, 3.0F}), constant({1.0F, 1.0F})}};
+  const auto nothing = [](const Tensor& y, const Tensor& p) { return mean(square(p - y)) * 0.0; };
+  const auto fitted = [&](const nn::Batches& validation) {
+    return nn::fit(model, pairs,
+                   {.loss = nothing,
+                    .optimizer = nn::SGD(),
+                    .epochs = 2,
+                    .validation = validation,
+                    .metrics = {{"error", nn::losses::mae}, {"f1", nn::metrics::F1()}},
+                    .progress = Progress::none});
+  };
+  const History history = fitted(pairs);
+  for (const Epoch& epoch : history.epochs) {
+    EXPECT_NEAR(epoch.metric("f1"), 2 * 2.0 / (2 * 2 + 1 + 1), 1e-6);
+    EXPECT_NEAR(epoch.metric("error"), (0 + 2 + 2 + 2) / 4.0, 1e-6);
+    EXPECT_NEAR(epoch.validation_metrics[1].second, 2 * 2.0 / (2 * 2 + 1 + 1), 1e-6);
+  }
+}
+
 TEST(Fit, TrainsInTrainModeAndJudgesInTheOther) {
   struct Model {
     Variable w{zeros({}), {.name = "w"}};
@@ -355,6 +410,11 @@ TEST(Fit, SaysWhatIsWrong) {
       "fit: there is no batch in epoch 1" + at + "give a range that can be iterated once an epoch");
   EXPECT_EQ(said([&] { nn::fit(model, Pairs(), {.loss = scripted_loss, .epochs = -1}); }),
             "fit: .epochs is -1" + at + "give 0 or more");
+  EXPECT_EQ(said([&] { nn::fit(model, Pairs(), {.loss = nn::metrics::F1()}); }),
+            "fit: the loss is a metric that runs over batches" + at +
+                "give a function, {.loss = td::nn::losses::mse}, and the metric in .metrics");
+  EXPECT_EQ(said([&] { nn::fit(model, Pairs(), {.loss = scripted_loss, .initial_epoch = -2}); }),
+            "fit: .initial_epoch is -2" + at + "give 0 or more");
   const Pairs one = {{ones({1}), ones({1})}};
   EXPECT_EQ(
       said([&] { nn::fit(model, one, {.loss = scripted_loss, .validation = Pairs()}); }),

@@ -5,36 +5,12 @@
 #include <cmath>
 #include <limits>
 
+#include "tests/unit/ops/ulps.h"
 #include "tidemark/api/create.h"
 #include "tidemark/api/ops.h"
-#include "tidemark/api/random.h"
 
 namespace tidemark {
 namespace {
-
-template <class T>
-double ulps_apart(T got, long double want) {
-  const T nearest = static_cast<T>(want);
-  const T next = std::nextafter(std::fabs(nearest), std::numeric_limits<T>::infinity());
-  return static_cast<double>(std::fabs(static_cast<long double>(got) - want) /
-                             static_cast<long double>(next - std::fabs(nearest)));
-}
-
-template <class T>
-double worst_of(const Tensor& got, const Tensor& y, const Tensor& x,
-                long double (*truth)(long double, long double)) {
-  const std::vector<T> values = got.to_vector<T>(), ys = y.to_vector<T>(), xs = x.to_vector<T>();
-  double worst = 0;
-  for (size_t i = 0; i < values.size(); ++i)
-    worst = std::max(worst, ulps_apart(values[i], truth(static_cast<long double>(ys[i]),
-                                                        static_cast<long double>(xs[i]))));
-  return worst;
-}
-
-Tensor drawn(DType dtype, double low, double high, uint64_t seed) {
-  return random::uniform({200000},
-                         {.low = low, .high = high, .dtype = dtype, .key = random::Key(seed)});
-}
 
 TEST(Atan2, IsAccurateInEveryDirection) {
   const auto truth = [](long double y, long double x) { return std::atan2(y, x); };

@@ -36,7 +36,7 @@ TEST(Catalogue, KnowsACopyOfAnOp) {
 TEST(Catalogue, BatchesEveryOpButThese) {
   const std::set<std::string_view> unbatched = {
       // Slices need indices of their own, which one application does not take.
-      "first_equal", "gather", "put", "scatter_add",
+      "first_equal", "gather", "put", "scatter_add", "scatter_max", "scatter_min", "scatter_mul",
       // Its image has a batch axis; a batch of filters has no place.
       "conv2d",
       // Drawn by one key.

@@ -18,6 +18,7 @@
 #include "tidemark/ops/program.h"
 #include "tidemark/ops/random.h"
 #include "tidemark/ops/reduce.h"
+#include "tidemark/ops/scan.h"
 #include "tidemark/ops/structure.h"
 #include "tidemark/ops/typing.h"
 
@@ -149,7 +150,15 @@ void add_indexing(Maker& make) {
   make.add(ops::gather, {x, rows}, attributes(int64_t{0}));
   make.add(ops::take_along_axis, {x, places}, attributes(int64_t{1}, true));
   make.add(ops::scatter_add, {x, rows, updates}, attributes(int64_t{0}, false));
+  make.add(ops::scatter_max, {x, rows, updates}, attributes(int64_t{0}, false));
+  make.add(ops::scatter_min, {x, rows, updates}, attributes(int64_t{0}, false));
+  make.add(ops::scatter_mul, {x, rows, updates}, attributes(int64_t{0}, false));
+  make.add(ops::cummax, {x}, attributes(int64_t{0}, true));
+  make.add(ops::cummin, {x}, attributes(int64_t{1}, false));
+  make.add(ops::cumprod, {x}, attributes(int64_t{1}, false));
   make.add(ops::cumsum, {x}, attributes(int64_t{1}, true));
+  make.add(ops::linear_scan, {x, x}, attributes(int64_t{1}, true));
+  make.add(ops::searchsorted, {x, x}, attributes(true));
   make.add(ops::first_equal, {rows});
   make.add(ops::sort, {x}, attributes(int64_t{1}, true));
   make.add(ops::top_k, {x}, attributes(int64_t{0}, Dim(1)));

@@ -9,6 +9,7 @@
 #include "tidemark/device/threads.h"
 #include "tidemark/emit/contract/contract.h"
 #include "tidemark/emit/library/index.h"
+#include "tidemark/emit/library/scan.h"
 #include "tidemark/emit/library/sort.h"
 #include "tidemark/ops/contract.h"
 #include "tidemark/ops/lower.h"
@@ -188,8 +189,21 @@ void run_put(const OpDef& op, std::span<const ArrayRef> operands, const ArrayRef
                element.ref().size() / list.count * size_of(array.dtype), list, element.ref().data);
 }
 
-void run_scatter_add(const OpDef& op, std::span<const ArrayRef> operands, const Attrs& attrs,
-                     const ArrayRef& result, Source at) {
+library::Combine combination(const OpDef& op) {
+  switch (op.routine) {
+    case Routine::scatter_max:
+      return library::Combine::maximum;
+    case Routine::scatter_min:
+      return library::Combine::minimum;
+    case Routine::scatter_mul:
+      return library::Combine::multiply;
+    default:
+      return library::Combine::add;
+  }
+}
+
+void run_scatter(const OpDef& op, std::span<const ArrayRef> operands, const Attrs& attrs,
+                 const ArrayRef& result, Source at) {
   Attrs::Reader read = attrs.read();
   const int64_t axis = read.integer();
   const bool along = read.boolean();
@@ -198,24 +212,67 @@ void run_scatter_add(const OpDef& op, std::span<const ArrayRef> operands, const 
   const library::Indices list = checked_indices(op, indices.ref(), operands[0], axis, at);
   run_copy(operands[0], result);
   const Split split(result.shape, axis);
-  if (along) {
-    library::scatter_add_along(result.dtype, result.data, split.outer, split.size, split.inner,
-                               list, indices.ref().shape[axis], updates.ref().data);
-  } else {
-    library::scatter_add(result.dtype, result.data, split.outer, split.size, split.inner, list,
-                         updates.ref().data);
+  const library::Scatter work{.how = combination(op),
+                              .dtype = result.dtype,
+                              .to = result.data,
+                              .outer = split.outer,
+                              .size = split.size,
+                              .inner = split.inner};
+  if (along)
+    library::scatter_along(work, list, indices.ref().shape[axis], updates.ref().data);
+  else
+    library::scatter(work, list, updates.ref().data);
+}
+
+// ---- along an axis ------------------------------------------------------------------------------
+
+library::Scan scan_of(const ArrayRef& result, DType dtype, const Attrs& attrs) {
+  Attrs::Reader read = attrs.read();
+  const Split split(result.shape, read.integer());
+  return {.dtype = dtype,
+          .outer = split.outer,
+          .count = split.size,
+          .inner = split.inner,
+          .reverse = read.boolean()};
+}
+
+// Of several results either may be unused.
+void run_scan(const OpDef& op, std::span<const ArrayRef> operands, const Attrs& attrs,
+              std::span<const ArrayRef> results) {
+  const ArrayRef& result = results[0];
+  const Dense x(operands[0], result.dtype);
+  const Dense y = operands.size() > 1
+                      ? Dense(operands[1], result.dtype)
+                      : Dense(ArrayRef{.dtype = result.dtype, .shape = {0}, .strides = {1}});
+  if (WorkspacePart::preparing()) return;
+  const library::Scan scan = scan_of(result, result.dtype, attrs);
+  const std::byte* from = x.ref().data;
+  switch (op.routine) {
+    case Routine::cummax:
+      return library::cummax(scan, from, result.data, reinterpret_cast<int64_t*>(results[1].data));
+    case Routine::cummin:
+      return library::cummin(scan, from, result.data, reinterpret_cast<int64_t*>(results[1].data));
+    case Routine::cumprod:
+      return library::cumprod(scan, from, result.data);
+    case Routine::linear_scan:
+      return library::linear_scan(scan, from, y.ref().data, result.data);
+    default:
+      return library::cumsum(scan, from, result.data);
   }
 }
 
-void run_cumsum(const ArrayRef& operand, const Attrs& attrs, const ArrayRef& result) {
-  Attrs::Reader read = attrs.read();
-  const int64_t axis = read.integer();
-  const bool reverse = read.boolean();
-  const Dense x(operand, result.dtype);
+void run_searchsorted(std::span<const ArrayRef> operands, const Attrs& attrs,
+                      const ArrayRef& result) {
+  const Dense sorted(operands[0]), values(operands[1]);
   if (WorkspacePart::preparing()) return;
-  const Split split(result.shape, axis);
-  library::cumsum(result.dtype, x.ref().data, split.outer, split.size, split.inner, reverse,
-                  result.data);
+  const Split split(values.ref().shape, values.ref().rank() - 1);
+  library::searchsorted({.dtype = sorted.ref().dtype,
+                         .rows = split.outer,
+                         .size = sorted.ref().shape[-1],
+                         .count = split.size,
+                         .right = attrs.read().boolean()},
+                        sorted.ref().data, values.ref().data,
+                        reinterpret_cast<int64_t*>(result.data));
 }
 
 void run_first_equal(const ArrayRef& operand, const ArrayRef& result) {
@@ -417,8 +474,14 @@ int64_t library_workspace(const OpDef& op, std::span<const ArrayRef> operands, c
       return matmul_workspace(operands.subspan(1), result, true);
     case Routine::conv2d:
       return conv2d_workspace(operands, attrs, result);
+    case Routine::cummax:
+    case Routine::cummin:
+    case Routine::cumprod:
     case Routine::cumsum:
       return Dense::bytes(operands[0], result.dtype);
+    case Routine::linear_scan:
+    case Routine::searchsorted:
+      return Dense::bytes(operands[0]) + Dense::bytes(operands[1]);
     case Routine::first_equal:
       return Dense::bytes(operands[0]) + granted_bytes(result.size() * size_of(result.dtype));
     case Routine::gather:
@@ -427,6 +490,9 @@ int64_t library_workspace(const OpDef& op, std::span<const ArrayRef> operands, c
       return matmul_workspace(operands, result);
     case Routine::put:
     case Routine::scatter_add:
+    case Routine::scatter_max:
+    case Routine::scatter_min:
+    case Routine::scatter_mul:
       return Dense::bytes(operands[1]) + Dense::bytes(operands[2]);
     case Routine::random_normal:
     case Routine::random_uniform:
@@ -455,8 +521,12 @@ void run_library(const OpDef& op, std::span<const ArrayRef> operands, const Attr
       return run_concat(operands, attrs, result);
     case Routine::conv2d:
       return run_conv2d(operands, attrs, result);
+    case Routine::cummax:
+    case Routine::cummin:
+    case Routine::cumprod:
     case Routine::cumsum:
-      return run_cumsum(operands[0], attrs, result);
+    case Routine::linear_scan:
+      return run_scan(op, operands, attrs, results);
     case Routine::first_equal:
       return run_first_equal(operands[0], result);
     case Routine::gather:
@@ -475,7 +545,12 @@ void run_library(const OpDef& op, std::span<const ArrayRef> operands, const Attr
     case Routine::random_uniform:
       return run_draw(op, operands, attrs, result);
     case Routine::scatter_add:
-      return run_scatter_add(op, operands, attrs, result, at);
+    case Routine::scatter_max:
+    case Routine::scatter_min:
+    case Routine::scatter_mul:
+      return run_scatter(op, operands, attrs, result, at);
+    case Routine::searchsorted:
+      return run_searchsorted(operands, attrs, result);
     case Routine::sort:
     case Routine::top_k:
       return run_sort(op, operands[0], attrs, results);

@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "tidemark/device/threads.h"
+#include "tidemark/emit/library/arithmetic.h"
 
 namespace tidemark::library {
 namespace {
@@ -48,23 +49,20 @@ void visit_size(int64_t bytes, const F& f) {
   }
 }
 
-template <class T>
-T plus(T a, T b) {
-  if constexpr (std::is_same_v<T, float16> || std::is_same_v<T, bfloat16>) {
-    return T(static_cast<float>(a) + static_cast<float>(b));
-  } else if constexpr (std::is_same_v<T, bool>) {
-    return a || b;
-  } else if constexpr (std::is_integral_v<T>) {
-    return static_cast<T>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b));
-  } else {
-    return a + b;
+// Calls f with the function that combines two elements.
+template <class T, class F>
+void with_combination(Combine how, F f) {
+  switch (how) {
+    case Combine::add:
+      return f([](T a, T b) { return plus(a, b); });
+    case Combine::multiply:
+      return f([](T a, T b) { return times(a, b); });
+    case Combine::maximum:
+      return f([](T a, T b) { return replaces<true>(a, b) ? b : a; });
+    case Combine::minimum:
+      return f([](T a, T b) { return replaces<false>(a, b) ? b : a; });
   }
 }
-
-// The accumulator type of running sums.
-template <class T>
-using Wide =
-    std::conditional_t<std::is_same_v<T, float16> || std::is_same_v<T, bfloat16>, float, T>;
 
 }  // namespace
 
@@ -159,72 +157,56 @@ void take_along(const ArrayRef& from, int64_t axis, const Indices& indices, cons
   });
 }
 
-void scatter_add(DType dtype, std::byte* to, int64_t outer, int64_t size, int64_t inner,
-                 const Indices& indices, const std::byte* updates) {
-  visit_dtype(dtype, [&](auto element) {
+void scatter(const Scatter& work, const Indices& indices, const std::byte* updates) {
+  visit_dtype(work.dtype, [&](auto element) {
     using T = decltype(element);
-    // Each piece owns a range of the inner part of one outer index, so that no two threads add to
-    // the same target.
+    const int64_t size = work.size, inner = work.inner;
+    // Each piece owns a range of the inner part of one outer index, so that no two threads write
+    // to the same target.
     const int64_t block =
         std::max<int64_t>(16, grain_for(indices.count * static_cast<int64_t>(sizeof(T))));
     const int64_t blocks = (inner + block - 1) / block;
-    device::parallel_for(outer * blocks, 1, [&](int64_t begin, int64_t end, int) {
-      for (int64_t piece = begin; piece < end; ++piece) {
-        const int64_t o = piece / blocks;
-        const int64_t first = piece % blocks * block;
-        const int64_t last = std::min(inner, first + block);
-        T* const targets = reinterpret_cast<T*>(to) + o * size * inner;
-        const T* update = reinterpret_cast<const T*>(updates) + o * indices.count * inner;
-        visit(indices, [&](const auto* list) {
-          for (int64_t i = 0; i < indices.count; ++i, update += inner) {
-            T* const target = targets + place(list[i], size) * inner;
-            for (int64_t n = first; n < last; ++n) target[n] = plus(target[n], update[n]);
-          }
-        });
-      }
+    with_combination<T>(work.how, [&](auto combine) {
+      device::parallel_for(work.outer * blocks, 1, [&](int64_t begin, int64_t end, int) {
+        for (int64_t piece = begin; piece < end; ++piece) {
+          const int64_t o = piece / blocks;
+          const int64_t first = piece % blocks * block;
+          const int64_t last = std::min(inner, first + block);
+          T* const targets = reinterpret_cast<T*>(work.to) + o * size * inner;
+          const T* update = reinterpret_cast<const T*>(updates) + o * indices.count * inner;
+          visit(indices, [&](const auto* list) {
+            for (int64_t i = 0; i < indices.count; ++i, update += inner) {
+              T* const target = targets + place(list[i], size) * inner;
+              for (int64_t n = first; n < last; ++n) target[n] = combine(target[n], update[n]);
+            }
+          });
+        }
+      });
     });
   });
 }
 
-void scatter_add_along(DType dtype, std::byte* to, int64_t outer, int64_t size, int64_t inner,
-                       const Indices& indices, int64_t count, const std::byte* updates) {
-  visit_dtype(dtype, [&](auto element) {
+void scatter_along(const Scatter& work, const Indices& indices, int64_t count,
+                   const std::byte* updates) {
+  visit_dtype(work.dtype, [&](auto element) {
     using T = decltype(element);
-    device::parallel_for(outer, grain_for(count * inner * static_cast<int64_t>(sizeof(T))),
-                         [&](int64_t begin, int64_t end, int) {
-                           for (int64_t o = begin; o < end; ++o) {
-                             T* target = reinterpret_cast<T*>(to) + o * size * inner;
-                             const int64_t first = o * count * inner;
-                             const T* update = reinterpret_cast<const T*>(updates) + first;
-                             visit(indices, [&](const auto* list) {
-                               for (int64_t i = 0, n = 0; i < count * inner; ++i, ++n) {
-                                 n = n == inner ? 0 : n;
-                                 T& sum = target[place(list[first + i], size) * inner + n];
-                                 sum = plus(sum, update[i]);
-                               }
-                             });
-                           }
-                         });
-  });
-}
-
-void cumsum(DType dtype, const std::byte* from, int64_t outer, int64_t count, int64_t inner,
-            bool reverse, std::byte* to) {
-  visit_dtype(dtype, [&](auto element) {
-    using T = decltype(element);
-    const int64_t row_bytes = count * static_cast<int64_t>(sizeof(T));
-    device::parallel_for(outer * inner, grain_for(row_bytes), [&](int64_t begin, int64_t end, int) {
-      for (int64_t row = begin; row < end; ++row) {
-        const int64_t base = row / inner * count * inner + row % inner;
-        const T* x = reinterpret_cast<const T*>(from) + base;
-        T* y = reinterpret_cast<T*>(to) + base;
-        Wide<T> total{};
-        for (int64_t i = 0; i < count; ++i) {
-          const int64_t at = (reverse ? count - 1 - i : i) * inner;
-          total = plus(total, static_cast<Wide<T>>(x[at]));
-          y[at] = static_cast<T>(total);
+    const int64_t size = work.size, inner = work.inner;
+    const int64_t grain = grain_for(count * inner * static_cast<int64_t>(sizeof(T)));
+    with_combination<T>(work.how, [&](auto combine) {
+      device::parallel_for(work.outer, grain, [&](int64_t begin, int64_t end, int) {
+        for (int64_t o = begin; o < end; ++o) {
+          T* target = reinterpret_cast<T*>(work.to) + o * size * inner;
+          const int64_t first = o * count * inner;
+          const T* update = reinterpret_cast<const T*>(updates) + first;
+          visit(indices, [&](const auto* list) {
+            for (int64_t i = 0, n = 0; i < count * inner; ++i, ++n) {
+              n = n == inner ? 0 : n;
+              T& found = target[place(list[first + i], size) * inner + n];
+              found = combine(found, update[i]);
+            }
+          });
         }
-      }
+      });
     });
   });
 }

@@ -1,4 +1,4 @@
-// Indexing kernels and running sums. Precompiled: they move memory, and specialising them would
+// Indexing kernels. Precompiled: they move memory, and specialising them would
 // gain nothing.
 //
 // Arrays are viewed as [outer, axis, inner] with dense inner parts, unless the parameter is an
@@ -40,18 +40,20 @@ void first_equal(const Indices& indices, int64_t* order, int64_t* to);
 void put(std::byte* to, int64_t size, int64_t row_bytes, const Indices& indices,
          const std::byte* from);
 
-// to[o, indices[i], :] += updates[o, i, :], in increasing i. Threads share the outer and inner
-// parts, never one target.
-void scatter_add(DType dtype, std::byte* to, int64_t outer, int64_t size, int64_t inner,
-                 const Indices& indices, const std::byte* updates);
+enum class Combine { add, multiply, maximum, minimum };
+struct Scatter {
+  Combine how = Combine::add;
+  DType dtype = DType::f32;
+  std::byte* to = nullptr;
+  int64_t outer = 1, size = 1, inner = 1;
+};
 
-// to[o, indices[o, i, n], n] += updates[o, i, n], in increasing i.
-void scatter_add_along(DType dtype, std::byte* to, int64_t outer, int64_t size, int64_t inner,
-                       const Indices& indices, int64_t count, const std::byte* updates);
+// Combines to[o, indices[i], :] with updates[o, i, :], in increasing i. Threads share the outer and
+// inner parts, never one target.
+void scatter(const Scatter& work, const Indices& indices, const std::byte* updates);
 
-// to[o, i, n] = from[o, 0, n] + ... + from[o, i, n], in order (from the other end when reversed).
-// 16-bit floats add up in f32. Integers and bools come as i64.
-void cumsum(DType dtype, const std::byte* from, int64_t outer, int64_t count, int64_t inner,
-            bool reverse, std::byte* to);
+// Combines to[o, indices[o, i, n], n] with updates[o, i, n], in increasing i.
+void scatter_along(const Scatter& work, const Indices& indices, int64_t count,
+                   const std::byte* updates);
 
 }  // namespace tidemark::library

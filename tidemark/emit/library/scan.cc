@@ -1,0 +1,147 @@
+#include "tidemark/emit/library/scan.h"
+
+#include <algorithm>
+
+#include "tidemark/device/threads.h"
+#include "tidemark/emit/library/arithmetic.h"
+
+namespace tidemark::library {
+namespace {
+
+// Columns that are scanned side by side: what is carried fits into registers, and rows of memory
+// are read in one piece.
+constexpr int64_t kColumns = 64;
+
+// Below this many bytes another thread is not worth waking.
+constexpr int64_t kGrainBytes = 64 << 10;
+
+// Calls f(first, width) for every block of columns, with the offset of its first element.
+template <class F>
+void for_each_block(const Scan& scan, F f) {
+  const int64_t blocks = (scan.inner + kColumns - 1) / kColumns;
+  const int64_t bytes = scan.count * std::min(scan.inner, kColumns) * size_of(scan.dtype);
+  const int64_t grain = std::max<int64_t>(1, kGrainBytes / std::max<int64_t>(1, bytes));
+  device::parallel_for(scan.outer * blocks, grain, [&](int64_t begin, int64_t end, int) {
+    for (int64_t piece = begin; piece < end; ++piece) {
+      const int64_t column = piece % blocks * kColumns;
+      f(piece / blocks * scan.count * scan.inner + column, std::min(kColumns, scan.inner - column));
+    }
+  });
+}
+
+// The position along the axis of step number `i`.
+int64_t position(const Scan& scan, int64_t i) { return scan.reverse ? scan.count - 1 - i : i; }
+
+template <class T, class Combine>
+void running(const Scan& scan, const T* from, T* to, Wide<T> start, Combine combine) {
+  for_each_block(scan, [&](int64_t first, int64_t width) {
+    Wide<T> total[kColumns];
+    std::fill_n(total, width, start);
+    for (int64_t i = 0; i < scan.count; ++i) {
+      const int64_t at = first + position(scan, i) * scan.inner;
+      for (int64_t n = 0; n < width; ++n) {
+        total[n] = combine(total[n], static_cast<Wide<T>>(from[at + n]));
+        to[at + n] = static_cast<T>(total[n]);
+      }
+    }
+  });
+}
+
+template <bool kLargest>
+void extremum(const Scan& scan, const std::byte* bytes, std::byte* to, int64_t* positions) {
+  visit_dtype(scan.dtype, [&](auto element) {
+    using T = decltype(element);
+    const T* from = reinterpret_cast<const T*>(bytes);
+    for_each_block(scan, [&](int64_t first, int64_t width) {
+      T best[kColumns];
+      int64_t where[kColumns];
+      for (int64_t i = 0; i < scan.count; ++i) {
+        const int64_t here = position(scan, i), at = first + here * scan.inner;
+        for (int64_t n = 0; n < width; ++n) {
+          const bool takes = i == 0 || replaces<kLargest>(best[n], from[at + n]);
+          best[n] = takes ? from[at + n] : best[n];
+          where[n] = takes ? here : where[n];
+        }
+        if (to != nullptr) std::copy_n(best, width, reinterpret_cast<T*>(to) + at);
+        if (positions != nullptr) std::copy_n(where, width, positions + at);
+      }
+    });
+  });
+}
+
+// NaNs come last.
+template <class T>
+bool comes_before(T a, T b) {
+  const auto x = static_cast<Wide<T>>(a), y = static_cast<Wide<T>>(b);
+  if constexpr (std::is_floating_point_v<Wide<T>>)
+    return x < y || (y != y && x == x);
+  else
+    return x < y;
+}
+
+}  // namespace
+
+void cumsum(const Scan& scan, const std::byte* from, std::byte* to) {
+  visit_dtype(scan.dtype, [&](auto element) {
+    using T = decltype(element);
+    running(scan, reinterpret_cast<const T*>(from), reinterpret_cast<T*>(to), Wide<T>{},
+            [](Wide<T> a, Wide<T> b) { return plus(a, b); });
+  });
+}
+
+void cumprod(const Scan& scan, const std::byte* from, std::byte* to) {
+  visit_dtype(scan.dtype, [&](auto element) {
+    using T = decltype(element);
+    running(scan, reinterpret_cast<const T*>(from), reinterpret_cast<T*>(to), Wide<T>{1},
+            [](Wide<T> a, Wide<T> b) { return times(a, b); });
+  });
+}
+
+void cummax(const Scan& scan, const std::byte* from, std::byte* to, int64_t* positions) {
+  extremum<true>(scan, from, to, positions);
+}
+
+void cummin(const Scan& scan, const std::byte* from, std::byte* to, int64_t* positions) {
+  extremum<false>(scan, from, to, positions);
+}
+
+void linear_scan(const Scan& scan, const std::byte* a, const std::byte* b, std::byte* to) {
+  visit_dtype(scan.dtype, [&](auto element) {
+    using T = decltype(element);
+    const T* factors = reinterpret_cast<const T*>(a);
+    const T* terms = reinterpret_cast<const T*>(b);
+    T* result = reinterpret_cast<T*>(to);
+    for_each_block(scan, [&](int64_t first, int64_t width) {
+      Wide<T> state[kColumns];
+      for (int64_t i = 0; i < scan.count; ++i) {
+        const int64_t at = first + position(scan, i) * scan.inner;
+        for (int64_t n = 0; n < width; ++n) {
+          const auto term = static_cast<Wide<T>>(terms[at + n]);
+          // The first state is the term itself: the factor may be infinite.
+          state[n] =
+              i == 0 ? term : plus(times(static_cast<Wide<T>>(factors[at + n]), state[n]), term);
+          result[at + n] = static_cast<T>(state[n]);
+        }
+      }
+    });
+  });
+}
+
+void searchsorted(const Search& search, const std::byte* sorted, const std::byte* values,
+                  int64_t* to) {
+  visit_dtype(search.dtype, [&](auto element) {
+    using T = decltype(element);
+    device::parallel_for(search.rows * search.count, 1024, [&](int64_t begin, int64_t end, int) {
+      for (int64_t i = begin; i < end; ++i) {
+        const T* row = reinterpret_cast<const T*>(sorted) + i / search.count * search.size;
+        const T value = reinterpret_cast<const T*>(values)[i];
+        const T* found = search.right
+                             ? std::upper_bound(row, row + search.size, value, comes_before<T>)
+                             : std::lower_bound(row, row + search.size, value, comes_before<T>);
+        to[i] = found - row;
+      }
+    });
+  });
+}
+
+}  // namespace tidemark::library

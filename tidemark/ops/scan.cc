@@ -1,0 +1,201 @@
+#include "tidemark/ops/scan.h"
+
+#include "tidemark/ops/reference.h"
+#include "tidemark/ops/term_ops.h"
+#include "tidemark/types/size.h"
+
+namespace tidemark::ops::rule {
+namespace {
+
+struct ScanAttrs {
+  int64_t axis;
+  bool reverse;
+  explicit ScanAttrs(const Attrs& attrs) {
+    Attrs::Reader read = attrs.read();
+    axis = read.integer();
+    reverse = read.boolean();
+  }
+  Attrs backwards() const { return Attrs().add(axis).add(!reverse); }
+};
+
+// x moved by one place along an axis, to later positions or to earlier ones; `fill` comes in.
+Term moved(Term x, int64_t axis, bool later, double fill) {
+  const Shape shape = x.shape();
+  const auto rank = static_cast<size_t>(shape.rank()), at = static_cast<size_t>(axis);
+  DimList begin(rank, 0), low(rank, 0), high(rank, 0);
+  DimList end;
+  for (int64_t i = 0; i < shape.rank(); ++i) end.push_back(shape[i]);
+  if (later)
+    end[at] = shape[axis] - 1;
+  else
+    begin[at] = 1;
+  (later ? low : high)[at] = 1;
+  const Term part = term::slice(x, begin, end, AxisList(rank, 1));
+  return pad.apply(
+      {part},
+      Attrs().add(low).add(high).add(AxisList(rank, 0)).add(fill).add(static_cast<int64_t>(fill)));
+}
+
+bool is_empty(Term x, int64_t axis) { return !is_less(0, x.shape()[axis]); }
+
+}  // namespace
+
+TensorType infer_extremum_scan(const InferContext& context) {
+  TensorType type = context.operands[0];
+  if (context.result == 1) type.dtype = DType::i64;
+  return type;
+}
+
+TensorType infer_linear_scan(const InferContext& context) {
+  const TensorType &a = context.operands[0], &b = context.operands[1];
+  if (a.shape != b.shape || a.dtype != b.dtype)
+    throw UserError(cat("linear_scan: factors ", a, " and terms ", b, " differ"), context.at,
+                    "give both one shape and one dtype");
+  return a;
+}
+
+TensorType infer_searchsorted(const InferContext& context) {
+  const TensorType &sorted = context.operands[0], &values = context.operands[1];
+  bool fits = sorted.dtype == values.dtype && sorted.shape.rank() == values.shape.rank() &&
+              sorted.shape.rank() > 0;
+  for (int64_t i = 0; fits && i + 1 < sorted.shape.rank(); ++i)
+    fits = sorted.shape[i] == values.shape[i];
+  if (!fits)
+    throw UserError(cat("searchsorted: values ", values, " do not fit rows ", sorted), context.at,
+                    "give one sorted row, or as many rows as values have");
+  return {DType::i64, values.shape};
+}
+
+// x[i] is a factor of y[i] and all later results: the product of the factors before it, times the
+// sum of g[j] x[i + 1] ... x[j] over j >= i, which is a recurrence. Nothing is divided, so zeros
+// need no care.
+Term grad_cumprod(const GradContext& context, int) {
+  const ScanAttrs attrs(context.attrs);
+  const Term x = context.operands[0];
+  if (is_empty(x, attrs.axis)) return context.g;
+  const Term before = moved(context.result, attrs.axis, !attrs.reverse, 1);
+  const Term next = moved(x, attrs.axis, attrs.reverse, 0);
+  return before * linear_scan.apply({next, context.g}, attrs.backwards());
+}
+
+// The gradient by the terms is the recurrence backwards; by a factor, that times the state before.
+Term grad_linear_scan(const GradContext& context, int index) {
+  const ScanAttrs attrs(context.attrs);
+  const Term a = context.operands[0];
+  if (is_empty(a, attrs.axis)) return context.g;
+  const Term next = moved(a, attrs.axis, attrs.reverse, 0);
+  const Term back = linear_scan.apply({next, context.g}, attrs.backwards());
+  return index == 1 ? back : back * moved(context.result, attrs.axis, !attrs.reverse, 0);
+}
+
+namespace {
+
+// Calls f(previous, here) with the numbers of neighbours in the order of the scan; `previous` is -1
+// at the start of a row.
+template <class F>
+void for_each_step(const ReferenceContext& context, F f) {
+  const ScanAttrs attrs(context.attrs);
+  const Shape& shape = context.operands[0].shape;
+  const int64_t count = shape[attrs.axis];
+  const int64_t stride = contiguous_strides(shape)[static_cast<size_t>(attrs.axis)];
+  reference::for_each_index(shape, [&](std::span<const int64_t> index, int64_t i) {
+    if (index[static_cast<size_t>(attrs.axis)] != 0) return;
+    for (int64_t k = 0; k < count; ++k) {
+      const int64_t position = attrs.reverse ? count - 1 - k : k;
+      const int64_t here = i + position * stride;
+      f(k == 0 ? int64_t{-1} : here + (attrs.reverse ? stride : -stride), here, position);
+    }
+  });
+}
+
+// A running value in the type that kernels keep it in: f32 for 16-bit floats.
+template <class Step>
+void accumulate(const ReferenceContext& context, Step step) {
+  const DType dtype = context.result.dtype;
+  double state = 0;
+  uint64_t whole = 0;
+  for_each_step(context, [&](int64_t previous, int64_t here, int64_t) {
+    if (!is_float(dtype)) {
+      whole = step(previous < 0, whole, here, [](const ArrayRef& array, int64_t i) {
+        return static_cast<uint64_t>(reference::read_integer(array, i));
+      });
+      return reference::write(context.result, here, static_cast<int64_t>(whole));
+    }
+    const auto read = [](const ArrayRef& array, int64_t i) {
+      return static_cast<double>(reference::read_float(array, i));
+    };
+    if (dtype == DType::f64) {
+      state = step(previous < 0, state, here, read);
+    } else {
+      state = step(
+          previous < 0, static_cast<float>(state), here,
+          [&](const ArrayRef& array, int64_t i) { return static_cast<float>(read(array, i)); });
+    }
+    reference::write(context.result, here, static_cast<long double>(state));
+  });
+}
+
+}  // namespace
+
+void reference_cumprod(const ReferenceContext& context) {
+  accumulate(context, [&](bool first, auto state, int64_t here, auto read) {
+    const auto x = read(context.operands[0], here);
+    return first ? x : state * x;
+  });
+}
+
+void reference_linear_scan(const ReferenceContext& context) {
+  accumulate(context, [&](bool first, auto state, int64_t here, auto read) {
+    const auto a = read(context.operands[0], here), b = read(context.operands[1], here);
+    if (first) return b;
+    const auto product = a * state;
+    return product + b;
+  });
+}
+
+void reference_extremum_scan(const ReferenceContext& context) {
+  const ArrayRef& x = context.operands[0];
+  const bool largest = context.op.routine == Routine::cummax;
+  int64_t best = 0, at = 0;
+  for_each_step(context, [&](int64_t previous, int64_t here, int64_t position) {
+    const auto replaces = [&](auto old, auto now) {
+      return old == old && (now != now || (largest ? now > old : now < old));
+    };
+    const bool takes =
+        previous < 0 ||
+        (is_float(x.dtype)
+             ? replaces(reference::read_float(x, best), reference::read_float(x, here))
+             : replaces(reference::read_integer(x, best), reference::read_integer(x, here)));
+    if (takes) {
+      best = here;
+      at = position;
+    }
+    if (is_float(x.dtype))
+      reference::write(context.results[0], here, reference::read_float(x, best));
+    else
+      reference::write(context.results[0], here, reference::read_integer(x, best));
+    reference::write(context.results[1], here, at);
+  });
+}
+
+void reference_searchsorted(const ReferenceContext& context) {
+  const ArrayRef &sorted = context.operands[0], &values = context.operands[1];
+  const bool right = context.attrs.read().boolean();
+  const int64_t size = sorted.shape[-1], count = values.shape[-1];
+  const auto before = [&](auto a, auto b) { return a < b || (b != b && a == a); };
+  const auto counts = [&](auto read, int64_t element, int64_t value) {
+    const auto x = read(sorted, element), v = read(values, value);
+    return before(x, v) || (right && !before(v, x));
+  };
+  for (int64_t i = 0; i < values.size(); ++i) {
+    int64_t found = 0;
+    for (int64_t j = 0; j < size; ++j) {
+      const int64_t element = i / count * size + j;
+      found += is_float(sorted.dtype) ? counts(reference::read_float, element, i)
+                                      : counts(reference::read_integer, element, i);
+    }
+    reference::write(context.result, i, found);
+  }
+}
+
+}  // namespace tidemark::ops::rule
