@@ -143,8 +143,8 @@ Tensor truncated_normal(const Shape& shape, TruncatedNormalOptions options, Sour
 namespace {
 
 // Proposals of a rejection are made a fixed number of times, so that a draw is one program without
-// a loop; at least 0.95 of the gamma's and 0.8 of the Poisson's are accepted each time, and the
-// last proposal counts in one of 1e10 draws.
+// a loop. At least 0.95 of the gamma's and 0.8 of the Poisson's are accepted each time; a draw that
+// all of them reject, less than one of 1e9, is alpha - 1/3 or the rate rounded down.
 constexpr int kGammaRounds = 8, kPoissonRounds = 14;
 
 // A cube of a normal, by Marsaglia and Tsang; alpha at least 1, f64.
