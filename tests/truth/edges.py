@@ -334,6 +334,23 @@ def losses():
         yield Case(name, np.array([0], np.int32), np.array([[-INF]]), dtypes=DERIVED)
     yield Case("losses::sparse_categorical_crossentropy", np.array([0, 1], np.int32), np.array([[1., 0, 0], [.5, 0, .5]]), logits=0,
                dtypes=DERIVED)
+    yield Case("losses::hinge", np.array([1., -1, 1, -1, 1]), np.array([1., 1, -3, -2, -0.]), dtypes=DERIVED)
+    yield Case("losses::hinge", NONE, NONE, dtypes=DERIVED)
+    vectors, others = np.array([[1., 2, -2], [3, 0, 0], [.5, .5, 0]]), np.array([[2., 1, 0], [0, 4, 0], [-1, -1, 0]])
+    yield Case("losses::cosine", vectors, others, dtypes=DERIVED)
+    yield Case("losses::cosine", np.zeros((1, 3)), others[:1], dtypes=DERIVED, orders=0)
+    yield Case("losses::focal", y[:7], x[:7] / 10, dtypes=DERIVED)
+    yield Case("losses::focal", np.array([0., 1]), np.array([200., 200]), dtypes=DERIVED, orders=1)
+    yield Case("losses::kl_divergence", shares, logits, dtypes=DERIVED)
+    yield Case("losses::kl_divergence", shares, np.array([[1., 0, 0], [.5, .25, .25]]), logits=0, dtypes=DERIVED)
+    yield Case("losses::poisson", np.array([0., 1, 3, 0]), np.array([0., -2, 1.5, -100]), dtypes=DERIVED)
+    yield Case("losses::poisson", np.array([0., 1, 3]), np.array([0., 2, .5]), logits=0, dtypes=DERIVED)
+    yield Case("losses::triplet", vectors, others, -vectors, dtypes=DERIVED)
+    yield Case("losses::triplet", vectors, vectors, others, dtypes=DERIVED, orders=0)
+    steps = np.array([[[0., 1, -1], [2, 0, 0], [.5, -.5, 1], [0, 0, 3]], [[1., 1, 1], [0, 9, -9], [0, -9, 9], [0, 0, 0]]])
+    # A loop: the last bits of its second derivatives are not the same in functions (docs/loop_gradients.md).
+    yield Case("losses::ctc", np.array([[1, 2], [1, 1]], np.int32), steps, dtypes=DERIVED, orders=1)
+    yield Case("losses::ctc", np.array([[2]], np.int32), steps[:1, :1], dtypes=DERIVED)
 
 
 # ---- comparing -----------------------------------------------------------------------------------------------------

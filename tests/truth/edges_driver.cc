@@ -321,6 +321,19 @@ const std::map<std::string, Body>& composites() {
       {"var", of_reduction(var)},
       {"losses::mse", [](C, X x) { return nn::losses::mse(x[0], x[1]); }},
       {"losses::mae", [](C, X x) { return nn::losses::mae(x[0], x[1]); }},
+      {"losses::hinge", [](C, X x) { return nn::losses::hinge(x[0], x[1]); }},
+      {"losses::cosine", [](C, X x) { return nn::losses::cosine(x[0], x[1]); }},
+      {"losses::focal", [](C, X x) { return nn::losses::focal(x[0], x[1]); }},
+      {"losses::kl_divergence",
+       [](C c, X x) {
+         return nn::losses::kl_divergence(x[0], x[1], {.from_logits = c.whole("logits", 1) != 0});
+       }},
+      {"losses::poisson",
+       [](C c, X x) {
+         return nn::losses::poisson(x[0], x[1], {.from_logs = c.whole("logits", 1) != 0});
+       }},
+      {"losses::triplet", [](C, X x) { return nn::losses::triplet(x[0], x[1], x[2]); }},
+      {"losses::ctc", [](C, X x) { return nn::losses::ctc(x[0], x[1]); }},
       {"losses::huber", [](C c, X x) { return nn::losses::huber(x[0], x[1], c.real("delta", 1)); }},
       {"losses::binary_crossentropy",
        [](C c, X x) { return nn::losses::binary_crossentropy(x[0], x[1], entropy_options(c)); }},

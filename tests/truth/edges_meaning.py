@@ -1,5 +1,7 @@
 """What the calls of edges.py mean, in JAX. Where we differ on purpose, docs/semantics.md says so, and the function is ours."""
 
+import itertools
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -97,6 +99,40 @@ def sparse_crossentropy(labels, x, logits=1):
     rows = jax.scipy.special.logsumexp(x, -1) if logits else 0
     picked = jnp.take_along_axis(x, labels[..., None], -1)[..., 0]
     return jnp.mean(rows - (picked if logits else log_of(picked)))
+
+
+def cosine(y, x):
+    """losses.h: a vector of zeros has cosine 0 with all others."""
+    length = lambda v: jnp.maximum(jnp.sqrt(jnp.sum(v * v, -1)), 1e-8)
+    return jnp.mean(1 - jnp.sum(x * y, -1) / (length(x) * length(y)))
+
+
+def focal(y, x, gamma=2.0):
+    p = jax.nn.sigmoid(x)
+    entropy = y * jax.nn.softplus(-x) + (1 - y) * jax.nn.softplus(x)
+    return jnp.mean((y * (1 - p) + (1 - y) * p) ** gamma * entropy)
+
+
+def kl_divergence(y, x, logits=1):
+    return jnp.mean(jnp.sum(y * (log_of(y) - (jax.nn.log_softmax(x, -1) if logits else log_of(x))), -1))
+
+
+def triplet(anchor, positive, negative, margin=1.0):
+    distance = lambda a, b: jnp.sqrt(jnp.sum((a - b) ** 2, -1))
+    return jnp.mean(jax.nn.relu(distance(anchor, positive) - distance(anchor, negative) + margin))
+
+
+def ctc(labels, logits):
+    """All alignments one by one: of each step a class, without repeats and then without blanks the labels."""
+    losses = []
+    for label, steps in zip(np.asarray(labels), jax.nn.log_softmax(logits, -1)):
+        ways = []
+        for path in itertools.product(range(steps.shape[1]), repeat=steps.shape[0]):
+            kept = [c for i, c in enumerate(path) if c != 0 and (i == 0 or path[i - 1] != c)]
+            if kept == list(label):
+                ways.append(sum(steps[i, c] for i, c in enumerate(path)))
+        losses.append(-jax.scipy.special.logsumexp(jnp.stack(ways)))
+    return jnp.mean(jnp.stack(losses))
 
 
 def shifted(function):
@@ -317,6 +353,9 @@ OTHERS = {
     "tile": lambda x, counts: jnp.tile(x, counts), "transpose": jnp.transpose, "tril": jnp.tril, "triu": jnp.triu,
     "unstack": lambda x: x[-1], "update": lambda x, y: x.at[0].set(y), "where": lambda c, a, b: jnp.where(c, a, b),
     "losses::mse": lambda a, b: jnp.mean(jnp.square(b - a)), "losses::mae": lambda a, b: jnp.mean(size(b - a)),
+    "losses::hinge": lambda y, x: jnp.mean(jax.nn.relu(1 - y * x)), "losses::cosine": cosine, "losses::focal": focal,
+    "losses::kl_divergence": kl_divergence, "losses::triplet": triplet, "losses::ctc": ctc,
+    "losses::poisson": lambda y, x, logits=1: jnp.mean(jnp.exp(x) - y * x if logits else x - y * log_of(x)),
     "losses::huber": huber, "losses::binary_crossentropy": binary_crossentropy,
     "losses::categorical_crossentropy": categorical_crossentropy, "losses::sparse_categorical_crossentropy": sparse_crossentropy,
 }
