@@ -26,10 +26,12 @@ int64_t Frontier::limit(int number) const {
 }
 
 const ProgramRef& Frontier::within_limit(int number) {
-  const auto [known, is_new] = within_limit_.try_emplace(number);
-  if (is_new && limit(number) >= search_.least_bytes())
-    known->second = search_.cheapest_within(limit(number));
-  return known->second;
+  const auto known = within_limit_.find(number);
+  if (known != within_limit_.end()) return known->second;
+  // Kept once it is found: a search may fail for want of memory.
+  ProgramRef found;
+  if (limit(number) >= search_.least_bytes()) found = search_.cheapest_within(limit(number));
+  return within_limit_.emplace(number, std::move(found)).first->second;
 }
 
 // The lowest limit that something is found for, by bisection.
@@ -51,16 +53,16 @@ int Frontier::last_limit() {
 // program lie far apart, so that each is worth its search. A program below the next limit is left
 // to the stretch that it is in.
 const Frontier::Stretch& Frontier::stretch(int number) {
-  const auto [known, is_new] = stretches_.try_emplace(number);
-  Stretch& list = known->second;
-  if (!is_new) return list;
+  const auto known = stretches_.find(number);
+  if (known != stretches_.end()) return known->second;
+  Stretch list;
   const int64_t end = limit(number + 1);
   for (ProgramRef next = within_limit(number); next && next->peak_bytes > end;) {
     list.push_back(next);
     const auto below = static_cast<int64_t>(static_cast<double>(next->peak_bytes) * kFineRatio);
     next = search_.is_small() && below > end ? search_.cheapest_within(below) : nullptr;
   }
-  return list;
+  return stretches_.emplace(number, std::move(list)).first->second;
 }
 
 // What follows the last limit, whatever its bytes. The least bytes that any step needs are tried if
