@@ -50,6 +50,21 @@ void check_mask(const char* kind, const std::string& name, const Tensor& mask, c
                  "give it bool[n, steps]: true for the steps that count", at);
 }
 
+// Checks the input and builds the kernel, whose last size is `width`.
+void begin(const Variable& kernel, int64_t width, const Tensor& x,
+           const std::optional<Tensor>& mask, detail::LayerTitle layer, Source at) {
+  check_input(layer.kind, layer.name, x, at);
+  if (mask) check_mask(layer.kind, layer.name, *mask, x, at);
+  detail::build_kernel(kernel, x, width, layer, at);
+}
+
+Tensor first_state(const std::optional<Tensor>& initial, const Tensor& x, int64_t units,
+                   DType dtype, detail::LayerTitle layer, Source at) {
+  if (!initial) return zeros({x.shape()[0], units}, dtype);
+  check_state(layer.kind, layer.name, *initial, x, units, at);
+  return *initial;
+}
+
 const Tensor& output_of(const Tensor& state) { return state; }
 const Tensor& output_of(const LSTMState& state) { return state.h; }
 
@@ -127,16 +142,13 @@ LSTM::LSTM(int64_t units, LSTMOptions options, Source at)
 
 RecurrentResult<LSTMState> LSTM::walk(const Tensor& x, const RecurrentInput<State>& input,
                                       Source at) const {
-  check_input(kKind, options_.name, x, at);
-  if (input.mask) check_mask(kKind, options_.name, *input.mask, x, at);
-  detail::build_kernel(kernel, x, 4 * units_, {kKind, options_.name}, at);
-  if (input.initial) {
-    check_state(kKind, options_.name, input.initial->h, x, units_, at);
-    check_state(kKind, options_.name, input.initial->c, x, units_, at);
-  }
-  const State start = input.initial ? *input.initial
-                                    : State{zeros({x.shape()[0], units_}, options_.dtype),
-                                            zeros({x.shape()[0], units_}, options_.dtype)};
+  const detail::LayerTitle layer{kKind, options_.name};
+  begin(kernel, 4 * units_, x, input.mask, layer, at);
+  const auto first = [&](Tensor State::* part) {
+    const auto given = input.initial ? std::optional((*input.initial).*part) : std::nullopt;
+    return first_state(given, x, units_, options_.dtype, layer, at);
+  };
+  const State start{first(&State::h), first(&State::c)};
   return walked(
       x, start, input.mask, options_,
       [this](const State& state, const Tensor& now) {
@@ -172,12 +184,9 @@ GRU::GRU(int64_t units, GRUOptions options, Source at)
 
 RecurrentResult<Tensor> GRU::walk(const Tensor& x, const RecurrentInput<State>& input,
                                   Source at) const {
-  check_input(kKind, options_.name, x, at);
-  if (input.mask) check_mask(kKind, options_.name, *input.mask, x, at);
-  detail::build_kernel(kernel, x, 3 * units_, {kKind, options_.name}, at);
-  if (input.initial) check_state(kKind, options_.name, *input.initial, x, units_, at);
+  begin(kernel, 3 * units_, x, input.mask, {kKind, options_.name}, at);
   const State start =
-      input.initial ? *input.initial : zeros({x.shape()[0], units_}, options_.dtype);
+      first_state(input.initial, x, units_, options_.dtype, {kKind, options_.name}, at);
   return walked(
       x, start, input.mask, options_,
       [this](const Tensor& h, const Tensor& now) {
@@ -213,12 +222,9 @@ SimpleRNN::SimpleRNN(int64_t units, SimpleRNNOptions options, Source at)
 
 RecurrentResult<Tensor> SimpleRNN::walk(const Tensor& x, const RecurrentInput<State>& input,
                                         Source at) const {
-  check_input(kKind, options_.name, x, at);
-  if (input.mask) check_mask(kKind, options_.name, *input.mask, x, at);
-  detail::build_kernel(kernel, x, units_, {kKind, options_.name}, at);
-  if (input.initial) check_state(kKind, options_.name, *input.initial, x, units_, at);
+  begin(kernel, units_, x, input.mask, {kKind, options_.name}, at);
   const State start =
-      input.initial ? *input.initial : zeros({x.shape()[0], units_}, options_.dtype);
+      first_state(input.initial, x, units_, options_.dtype, {kKind, options_.name}, at);
   return walked(
       x, start, input.mask, options_,
       [this](const Tensor& h, const Tensor& now) {

@@ -31,7 +31,7 @@ struct RecurrentResult {
   State state;    // After the last step taken.
 };
 
-struct LSTMOptions {
+struct RecurrentOptions {
   bool return_sequences = false;  // The output of every step, not only the last.
   bool reverse = false;           // From the end to the beginning.
   Save save = Save::automatic();  // What is stored for gradients (docs/loop_gradients.md).
@@ -40,6 +40,9 @@ struct LSTMOptions {
   DType dtype = DType::f32;
   std::string name = {};
 };
+
+using LSTMOptions = RecurrentOptions;
+using GRUOptions = RecurrentOptions;
 
 struct LSTMState {
   Tensor h, c;  // [n, units]
@@ -72,16 +75,6 @@ class LSTM : public detail::SharedIdentity {
 
   int64_t units_;
   LSTMOptions options_;
-};
-
-struct GRUOptions {
-  bool return_sequences = false;
-  bool reverse = false;
-  Save save = Save::automatic();
-  Initializer kernel_initializer = initializers::glorot_uniform;
-  Initializer recurrent_initializer = initializers::orthogonal;
-  DType dtype = DType::f32;
-  std::string name = {};
 };
 
 // Gated recurrent unit. One step, with r, z, n the three parts of x kernel + bias and s those of h

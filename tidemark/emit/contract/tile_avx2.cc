@@ -114,32 +114,15 @@ struct Floats {
   }
 };
 
-// Integers in the registers of floats: only products and sums differ.
-struct Ints : Floats {
-  using T = int32_t;
+struct Ints : InFloats<Floats> {
   using Narrow = Ints;
-  static const float* as_floats(const T* p) { return reinterpret_cast<const float*>(p); }
-  static float* as_floats(T* p) { return reinterpret_cast<float*>(p); }
   static V broadcast(const T* p) { return _mm256_castsi256_ps(_mm256_set1_epi32(*p)); }
-  static V load(const T* p) { return Floats::load(as_floats(p)); }
-  static V load(const T* p, Mask m) { return Floats::load(as_floats(p), m); }
-  static void store(T* p, V v) { Floats::store(as_floats(p), v); }
-  static void store(T* p, V v, Mask m) { Floats::store(as_floats(p), v, m); }
   static V fma(V a, V b, V c) {
     const __m256i product = _mm256_mullo_epi32(_mm256_castps_si256(a), _mm256_castps_si256(b));
-    return _mm256_castsi256_ps(_mm256_add_epi32(product, _mm256_castps_si256(c)));
+    return add(_mm256_castsi256_ps(product), c);
   }
   static V add(V a, V b) {
     return _mm256_castsi256_ps(_mm256_add_epi32(_mm256_castps_si256(a), _mm256_castps_si256(b)));
-  }
-  template <class Chains>
-  struct FloatChains {
-    const Chains& of;
-    const float* at(int lane) const { return as_floats(of.at(lane)); }
-  };
-  template <class Chains>
-  static void load_turned(const Chains& a, int64_t k, V (&columns)[kTurned]) {
-    Floats::load_turned(FloatChains<Chains>{a}, k, columns);
   }
 };
 

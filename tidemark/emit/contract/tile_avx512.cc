@@ -22,18 +22,10 @@ struct NarrowFloats {
   static V add(V a, V b) { return _mm256_add_ps(a, b); }
 };
 
-// Integers in the registers of floats: only products and sums differ.
-struct NarrowInts : NarrowFloats {
-  static V load(const int32_t* p, Mask m) {
-    return NarrowFloats::load(reinterpret_cast<const float*>(p), m);
-  }
-  static void store(int32_t* p, V v) { NarrowFloats::store(reinterpret_cast<float*>(p), v); }
-  static void store(int32_t* p, V v, Mask m) {
-    NarrowFloats::store(reinterpret_cast<float*>(p), v, m);
-  }
+struct NarrowInts : InFloats<NarrowFloats> {
   static V fma(V a, V b, V c) {
     const __m256i product = _mm256_mullo_epi32(_mm256_castps_si256(a), _mm256_castps_si256(b));
-    return _mm256_castsi256_ps(_mm256_add_epi32(product, _mm256_castps_si256(c)));
+    return add(_mm256_castsi256_ps(product), c);
   }
   static V add(V a, V b) {
     return _mm256_castsi256_ps(_mm256_add_epi32(_mm256_castps_si256(a), _mm256_castps_si256(b)));
@@ -158,31 +150,15 @@ struct Floats {
   }
 };
 
-struct Ints : Floats {
-  using T = int32_t;
+struct Ints : InFloats<Floats> {
   using Narrow = NarrowInts;
-  static const float* as_floats(const T* p) { return reinterpret_cast<const float*>(p); }
-  static float* as_floats(T* p) { return reinterpret_cast<float*>(p); }
   static V broadcast(const T* p) { return _mm512_castsi512_ps(_mm512_set1_epi32(*p)); }
-  static V load(const T* p) { return Floats::load(as_floats(p)); }
-  static V load(const T* p, Mask m) { return Floats::load(as_floats(p), m); }
-  static void store(T* p, V v) { Floats::store(as_floats(p), v); }
-  static void store(T* p, V v, Mask m) { Floats::store(as_floats(p), v, m); }
   static V fma(V a, V b, V c) {
     const __m512i product = _mm512_mullo_epi32(_mm512_castps_si512(a), _mm512_castps_si512(b));
-    return _mm512_castsi512_ps(_mm512_add_epi32(product, _mm512_castps_si512(c)));
+    return add(_mm512_castsi512_ps(product), c);
   }
   static V add(V a, V b) {
     return _mm512_castsi512_ps(_mm512_add_epi32(_mm512_castps_si512(a), _mm512_castps_si512(b)));
-  }
-  template <class Chains>
-  struct FloatChains {
-    const Chains& of;
-    const float* at(int lane) const { return as_floats(of.at(lane)); }
-  };
-  template <class Chains>
-  static void load_turned(const Chains& a, int64_t k, V (&columns)[kTurned]) {
-    Floats::load_turned(FloatChains<Chains>{a}, k, columns);
   }
 };
 

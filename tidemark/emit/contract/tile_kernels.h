@@ -117,6 +117,30 @@ void tile(const Tile<typename S::T>& t) {
   }
 }
 
+// 32-bit integers in the registers of floats F. What is derived from it adds broadcast, fma and
+// add, which are those of integers.
+template <class F>
+struct InFloats : F {
+  using T = int32_t;
+  using V = typename F::V;
+  using Mask = typename F::Mask;
+  static const float* floats(const T* p) { return reinterpret_cast<const float*>(p); }
+  static float* floats(T* p) { return reinterpret_cast<float*>(p); }
+  static V load(const T* p) { return F::load(floats(p)); }
+  static V load(const T* p, Mask m) { return F::load(floats(p), m); }
+  static void store(T* p, V v) { F::store(floats(p), v); }
+  static void store(T* p, V v, Mask m) { F::store(floats(p), v, m); }
+  template <class Chains>
+  struct FloatChains {
+    const Chains& of;
+    const float* at(int lane) const { return floats(of.at(lane)); }
+  };
+  template <class Chains, int kColumns>
+  static void load_turned(const Chains& a, int64_t k, V (&columns)[kColumns]) {
+    F::load_turned(FloatChains<Chains>{a}, k, columns);
+  }
+};
+
 // How elements of each stored type become a vector of S::T.
 template <class S>
 struct Plain {
