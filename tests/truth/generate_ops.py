@@ -956,8 +956,9 @@ class Inside:
         elif made and g.random.random() < 0.9:
             last = made[-1]
             if g.joined(last, Value("", "", shape)) != shape:
-                name = "mean" if all(g.least(s) > 0 for s in last.shape) else "sum"
-                last = g.emit(name, [g.within(last, 4)], {"axes": "all", "keepdims": 0}, "float", [], 4)
+                last = g.within(last, 4)
+                name, most_of_all = ("mean", 4) if all(g.least(s) > 0 for s in last.shape) else ("sum", 4 * folded(g, last, range(last.rank)))
+                last = g.emit(name, [last], {"axes": "all", "keepdims": 0}, "float", [], most_of_all)
             operands = [g.within(base, 3), g.within(last, 3)]
             value = g.emit(g.random.choice(["add", "multiply", "subtract"]), operands, {}, "float", shape, 9)
         else:

@@ -493,7 +493,7 @@ class Meaning:
             def run(a, b=None):
                 if count == 0:
                     return a if b is None else b
-                take = lambda y, i: xp.take(y, xp.array([i]), axis=axis)
+                take = lambda y, i: y[(slice(None),) * axis + (slice(i, i + 1),)]
                 order, made = (range(count - 1, -1, -1) if back else range(count)), {}
                 for step, i in enumerate(order):
                     if step == 0:
