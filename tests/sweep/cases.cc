@@ -822,8 +822,8 @@ std::vector<Case> large_cases_of(const OpDef& op) {
                 Attrs().add(true));
     } else if (op.attrs.data() == ops::kCumsumAttrs) {
       if (!admits(op, dtype)) continue;
-      cases.add(draws(dtype, {{50, 3000}}), Attrs().add(int64_t{1}).add(false));
-      cases.add(draws(dtype, {{3000, 50}}), Attrs().add(int64_t{0}).add(false));
+      cases.add(draws(dtype, {{50, 3000}, {50, 3000}}), Attrs().add(int64_t{1}).add(false));
+      cases.add(draws(dtype, {{3000, 50}, {3000, 50}}), Attrs().add(int64_t{0}).add(false));
     } else if (op.self == &ops::sort) {
       cases.add(draws(dtype, {{50, 3000}}), Attrs().add(int64_t{1}).add(false));
       cases.add(draws(dtype, {{3000, 50}}), Attrs().add(int64_t{0}).add(true));

@@ -299,10 +299,14 @@ T combined(Routine how, T a, T b) {
 void combine_element(const ReferenceContext& context, int64_t to, int64_t i) {
   const ArrayRef &result = context.result, &updates = context.operands[2];
   const Routine how = context.op.routine;
-  if (is_float(result.dtype))
-    return reference::write(
-        result, to,
-        combined(how, reference::read_float(result, to), reference::read_float(updates, i)));
+  if (is_float(result.dtype)) {
+    const long double x = reference::read_float(result, to), y = reference::read_float(updates, i);
+    // A wider sum or product of f64 would be rounded twice.
+    return reference::write(result, to,
+                            result.dtype == DType::f64
+                                ? combined(how, static_cast<double>(x), static_cast<double>(y))
+                                : combined(how, x, y));
+  }
   const int64_t a = reference::read_integer(result, to), b = reference::read_integer(updates, i);
   const bool picks = how == Routine::scatter_max || how == Routine::scatter_min;
   // Sums and products wrap.
