@@ -413,30 +413,38 @@ void bind_run(nb::class_<Layer>& bound) {
       "skipped.");
 }
 
+// The constructor of a layer with RecurrentOptions.
+template <class Layer>
+void def_recurrent_init(nb::class_<Layer>& cls, nb::module_& nn) {
+  cls.def(
+      "__init__",
+      [](Layer* self, int64_t units, bool return_sequences, bool reverse, std::optional<Save> save,
+         nb::handle kernel_initializer, nb::handle recurrent_initializer, DType dtype,
+         std::string name) {
+        new (self) Layer(units,
+                         {.return_sequences = return_sequences,
+                          .reverse = reverse,
+                          .save = save ? *save : Save::automatic(),
+                          .kernel_initializer = initializer_from(kernel_initializer),
+                          .recurrent_initializer = initializer_from(recurrent_initializer),
+                          .dtype = dtype,
+                          .name = std::move(name)},
+                         calling_line());
+      },
+      arg("units"), nb::kw_only(), arg("return_sequences") = false, arg("reverse") = false,
+      arg("save") = nb::none(),
+      arg("kernel_initializer") = nn.attr("initializers").attr("glorot_uniform"),
+      arg("recurrent_initializer") = nn.attr("initializers").attr("orthogonal"),
+      arg("dtype") = DType::f32, arg("name") = "");
+}
+
 void bind_other_recurrent(nb::module_& nn) {
   const auto glorot = nn.attr("initializers").attr("glorot_uniform");
   const auto orthogonal = nn.attr("initializers").attr("orthogonal");
   auto gru = layer_class<nn::GRU>(
       nn, "GRU",
       "Gated recurrent unit: [n, steps, features] becomes [n, units], or [n, steps, units].");
-  gru.def(
-      "__init__",
-      [](nn::GRU* self, int64_t units, bool return_sequences, bool reverse,
-         std::optional<Save> save, nb::handle kernel_initializer, nb::handle recurrent_initializer,
-         DType dtype, std::string name) {
-        new (self) nn::GRU(units,
-                           {.return_sequences = return_sequences,
-                            .reverse = reverse,
-                            .save = save ? *save : Save::automatic(),
-                            .kernel_initializer = initializer_from(kernel_initializer),
-                            .recurrent_initializer = initializer_from(recurrent_initializer),
-                            .dtype = dtype,
-                            .name = std::move(name)},
-                           calling_line());
-      },
-      arg("units"), nb::kw_only(), arg("return_sequences") = false, arg("reverse") = false,
-      arg("save") = nb::none(), arg("kernel_initializer") = glorot,
-      arg("recurrent_initializer") = orthogonal, arg("dtype") = DType::f32, arg("name") = "");
+  def_recurrent_init(gru, nn);
   field(gru, "kernel", &nn::GRU::kernel, "[features, 3 units]");
   field(gru, "recurrent", &nn::GRU::recurrent, "[units, 3 units]");
   field(gru, "bias", &nn::GRU::bias, "[3 units]");
@@ -484,26 +492,7 @@ void bind_lstm(nb::module_& nn) {
   auto lstm = layer_class<nn::LSTM>(
       nn, "LSTM",
       "Long short-term memory: [n, steps, features] becomes [n, units], or [n, steps, units].");
-  lstm.def(
-      "__init__",
-      [](nn::LSTM* self, int64_t units, bool return_sequences, bool reverse,
-         std::optional<Save> save, nb::handle kernel_initializer, nb::handle recurrent_initializer,
-         DType dtype, std::string name) {
-        new (self) nn::LSTM(units,
-                            {.return_sequences = return_sequences,
-                             .reverse = reverse,
-                             .save = save ? *save : Save::automatic(),
-                             .kernel_initializer = initializer_from(kernel_initializer),
-                             .recurrent_initializer = initializer_from(recurrent_initializer),
-                             .dtype = dtype,
-                             .name = std::move(name)},
-                            calling_line());
-      },
-      arg("units"), nb::kw_only(), arg("return_sequences") = false, arg("reverse") = false,
-      arg("save") = nb::none(),
-      arg("kernel_initializer") = nn.attr("initializers").attr("glorot_uniform"),
-      arg("recurrent_initializer") = nn.attr("initializers").attr("orthogonal"),
-      arg("dtype") = DType::f32, arg("name") = "");
+  def_recurrent_init(lstm, nn);
   field(lstm, "kernel", &nn::LSTM::kernel, "[features, 4 units]");
   field(lstm, "recurrent", &nn::LSTM::recurrent, "[units, 4 units]");
   field(lstm, "bias", &nn::LSTM::bias, "[4 units]");
