@@ -11,6 +11,7 @@
 #include "tidemark/api/function.h"
 #include "tidemark/api/gradient_tape.h"
 #include "tidemark/api/gradients.h"
+#include "tidemark/api/linalg.h"
 #include "tidemark/api/memory.h"
 #include "tidemark/api/mode.h"
 #include "tidemark/api/ops.h"

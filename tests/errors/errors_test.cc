@@ -698,6 +698,39 @@ TEST(Errors, OfSearchesAndCounts) {
                "  at @\n  give a bound, td::nonzero(x, {.max_size = 100}); `size` is their number");
 }
 
+TEST(Errors, OfLinearAlgebra) {
+  const std::string matrices =
+      "\n  at @\n  the last two axes are a matrix's, those before them a batch's";
+  expect_error([&] { td::linalg::cholesky(floats({3})); },
+               "cholesky: takes matrices, got f32[3]" + matrices);
+  expect_error([&] { td::linalg::svdvals(wholes({})); },
+               "svdvals: takes matrices, got i32[]" + matrices);
+  expect_error([&] { td::linalg::solve(floats({3}), floats({3})); },
+               "solve: takes matrices, got f32[3] and f32[3]" + matrices);
+  const std::string square = "\n  at @\n  the last two sizes must be equal";
+  expect_error([&] { td::linalg::cholesky(floats({2, 3})); },
+               "cholesky: takes square matrices, got f32[2, 3]" + square);
+  expect_error([&] { td::linalg::inv(floats({2, 3})); },
+               "inv: takes square matrices, got f32[2, 3]" + square);
+  expect_error([&] { td::linalg::solve_triangular(floats({5, 2, 3}), floats({3})); },
+               "solve_triangular: takes square matrices, got f32[5, 2, 3]" + square);
+  expect_error([&] { td::linalg::lstsq(floats({5, 3}), floats({3})); },
+               "lstsq: right sides f32[3] do not fit f32[5, 3]\n"
+               "  at @\n  they have as many rows as the matrix");
+  expect_error([&] { td::linalg::solve(floats({2, 3, 3}), floats({4, 3, 1})); },
+               "solve: shapes [2] and [4] do not broadcast\n"
+               "  at @\n  axis 0 is 2 on one side and 4 on the other");
+  expect_error(
+      [&] {
+        const Tensor x = floats({5, 3});
+        td::GradientTape tape;
+        tape.watch(x);
+        (void)tape.gradient(td::sum(td::linalg::qr(x, {.complete = true}).q), x);
+      },
+      "qr: the gradient of the complete q of f32[5, 3] is not defined\n"
+      "  nothing determines its last columns: leave out .complete");
+}
+
 TEST(Errors, OfScattersAndSegments) {
   const Tensor x = floats({3, 2}), n = wholes({3});
   expect_error(
