@@ -18,6 +18,7 @@
 #include "tidemark/ops/typing.h"
 #include "tidemark/tensor/bind.h"
 #include "tidemark/tensor/tensor_state.h"
+#include "tidemark/types/size.h"
 
 namespace tidemark::sweep {
 namespace {
@@ -968,6 +969,8 @@ std::vector<Case> smooth_cases_of(const OpDef& op) {
       if (op.self == &ops::qr && c.attrs.read().boolean() &&
           is_less(c.operands[0].shape()[-1], c.operands[0].shape()[-2]))
         continue;  // Its last columns are not determined.
+      if (op.self == &ops::pinv && c.attrs.read().number() > 0)
+        continue;  // What rtol cuts off counts as 0, which it is not.
       if (small && (c.text.empty() || c.text == "dense")) cases.add(std::move(c.operands), c.attrs);
     }
   }

@@ -6,7 +6,7 @@ one row.
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.scipy import linalg as scipy
+from edges_meaning import size as magnitude
 
 
 def turned(x):
@@ -50,7 +50,15 @@ def qr(x, complete=0):
 
 
 def expm(x):
-    return jnp.vectorize(scipy.expm, signature="(n,n)->(n,n)")(x)
+    """The series of a part of x, squared."""
+    part = x / 256
+    power = total = jnp.broadcast_to(jnp.eye(x.shape[-1]), x.shape).astype(x.dtype)
+    for k in range(1, 14):
+        power = power @ part / k
+        total = total + power
+    for _ in range(8):
+        total = total @ total
+    return total
 
 
 def as_columns(function):
@@ -80,7 +88,9 @@ def det(x):
 
 def vector_norm(x, ord=2, axes=None, keepdims=0):
     axis = None if axes is None else tuple(axes)
-    size = jnp.abs(x)
+    size = magnitude(x)
+    if ord == 2:
+        return jnp.sqrt(jnp.sum(jnp.square(x), axis, keepdims=bool(keepdims)))
     if ord in (np.inf, -np.inf):
         return (jnp.max if ord > 0 else jnp.min)(size, axis, keepdims=bool(keepdims))
     if ord == 0:

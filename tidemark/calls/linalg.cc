@@ -270,7 +270,7 @@ Tensor vector_norm(const Operand& x, const VectorNormOptions& options, Source at
   const SourceScope scope(at);
   const Tensor given = tensor_of(x, at);
   const DType dtype = float_of(given.dtype());
-  const Tensor size = abs(cast(given, computed_in(dtype), at));
+  const Tensor wide = cast(given, computed_in(dtype), at), size = abs(wide);
   const double ord = options.ord;
   const auto fold = [&](const auto& reduce, const Tensor& of) {
     return cast(reduce(of, options.axes, options.keep, at), dtype, at);
@@ -279,7 +279,7 @@ Tensor vector_norm(const Operand& x, const VectorNormOptions& options, Source at
   if (ord == -std::numeric_limits<double>::infinity()) return fold(min, size);
   if (ord == 0) return fold(sum, cast(size != 0, size.dtype()));
   if (ord == 1) return fold(sum, size);
-  if (ord == 2) return fold(norm, size);
+  if (ord == 2) return fold(norm, wide);
   const Tensor total = sum(pow(size, ord), options.axes, options.keep, at);
   // The slope of the root at 0 counts as 0.
   const Tensor none = total == 0;

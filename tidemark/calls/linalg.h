@@ -81,7 +81,7 @@ Tensor svdvals(const Operand& x, Source at = Source::here());
 
 struct RankOptions {
   // Singular values up to so much of the largest one count as 0. Default: the longer side of the
-  // matrix times the dtype's epsilon.
+  // matrix times the dtype's epsilon. The gradient takes them for 0, too.
   std::optional<double> rtol = {};
 };
 Tensor pinv(const Operand& x, RankOptions options = {}, Source at = Source::here());

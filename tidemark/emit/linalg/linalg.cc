@@ -6,6 +6,7 @@
 #include "tidemark/base/error.h"
 #include "tidemark/device/threads.h"
 #include "tidemark/emit/linalg/factor.h"
+#include "tidemark/emit/linalg/rotations.h"
 
 namespace tidemark::factor {
 namespace {
@@ -75,7 +76,7 @@ class Entry {
     if (runs())
       for (int64_t i = 0; i < n; ++i)
         for (int64_t j = i; j < n; ++j) l(i, j) = (a(i, j) + a(j, i)) / 2;
-    if (!cholesky_upper(room_, l)) return fill(l, std::numeric_limits<T>::quiet_NaN());
+    const bool is_positive = cholesky_upper(room_, l);
     if (!runs()) return;
     for (int64_t i = 0; i < n; ++i) {
       for (int64_t j = 0; j < i; ++j) {
@@ -83,6 +84,8 @@ class Entry {
         l(j, i) = 0;
       }
     }
+    for (int64_t i = 0; i < n && !is_positive; ++i)
+      for (int64_t j = 0; j <= i; ++j) l(i, j) = std::numeric_limits<T>::quiet_NaN();
   }
 
   void solve_triangular() {
@@ -198,8 +201,14 @@ class Entry {
                       uses(1) && runs() ? begin<T>(work_.results[1]) : spare.data()};
     decompose(a, parts);
     if (!runs()) return;
-    if (uses(0)) copy((wide ? parts.right : parts.left).turned(), result(0));
-    if (uses(2)) copy(wide ? parts.left : parts.right, result(2));
+    const Matrix<T>&v = wide ? parts.left : parts.right, &u = wide ? parts.right : parts.left;
+    for (int64_t i = 0; i < v.rows; ++i) {
+      if (sign_of_largest(v.line(i), v.columns) >= 0) continue;
+      negate(v.line(i), v.columns);
+      negate(u.line(i), u.columns);
+    }
+    if (uses(0)) copy(u.turned(), result(0));
+    if (uses(2)) copy(v, result(2));
   }
 
   void pinv() {

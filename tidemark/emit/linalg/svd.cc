@@ -330,11 +330,6 @@ void svd_rows(Room& room, const Matrix<T>& a, T* values, const Matrix<T>& u, con
   }
   order_spectrum(wide.data(), n, false, u, v);
   for (int64_t i = 0; i < n; ++i) values[i] = static_cast<T>(wide.data()[i] * scale);
-  for (int64_t i = 0; i < u.rows && i < v.rows; ++i) {
-    if (sign_of_largest(v.line(i), n) >= 0) continue;
-    negate(v.line(i), n);
-    negate(u.line(i), u.columns);
-  }
 }
 
 #define TIDEMARK_INSTANTIATE(T)                                                         \

@@ -168,7 +168,8 @@ Svd svd_of(const Matrix& x) {
       std::fill(list->begin(), list->end(), nan);
     return {u, v, values};
   }
-  for (int sweep = 0; sweep < 60; ++sweep) {
+  for (bool turns = true; turns;) {
+    turns = false;
     for (int64_t i = 0; i < u.columns; ++i) {
       for (int64_t j = i + 1; j < u.columns; ++j) {
         Real aa = 0, bb = 0, ab = 0;
@@ -177,7 +178,8 @@ Svd svd_of(const Matrix& x) {
           bb += u(k, j) * u(k, j);
           ab += u(k, i) * u(k, j);
         }
-        if (std::fabs(ab) <= 1e-19L * std::sqrt(aa * bb)) continue;
+        if (std::fabs(ab) <= 1e-18L * std::sqrt(aa * bb)) continue;
+        turns = true;
         const Real zeta = (bb - aa) / (2 * ab);
         const Real t = (zeta < 0 ? -1 : 1) / (std::fabs(zeta) + std::sqrt(1 + zeta * zeta));
         const Real c = 1 / std::sqrt(1 + t * t);
@@ -194,7 +196,7 @@ Svd svd_of(const Matrix& x) {
   }
   order_columns(values, false, u, v);
   for (int64_t i = 0; i < u.columns; ++i) {
-    if (!largest_is_negative(v, i)) continue;
+    if (!largest_is_negative(wide ? u : v, i)) continue;
     negate(u, i);
     negate(v, i);
   }
@@ -213,9 +215,11 @@ void reference_cholesky(const ReferenceContext& context) {
         for (int64_t k = 0; k < j; ++k) rest -= l(i, k) * l(j, k);
         l(i, j) = i == j ? std::sqrt(rest) : rest / l(j, j);
       }
-      if (!(l(i, i) > 0))
-        std::fill(l.elements.begin(), l.elements.end(), std::numeric_limits<Real>::quiet_NaN());
     }
+    const Real last = a.rows == 0 ? 0 : l(a.rows - 1, a.rows - 1);
+    const bool is_positive = a.rows == 0 || last > 0;  // NaN once a pivot was not.
+    for (int64_t i = 0; i < a.rows && !is_positive; ++i)
+      for (int64_t j = 0; j <= i; ++j) l(i, j) = std::numeric_limits<Real>::quiet_NaN();
     write(context.result, entry, l.elements);
   });
 }
@@ -289,10 +293,14 @@ void reference_qr(const ReferenceContext& context) {
 void reference_eigh(const ReferenceContext& context) {
   for_each_entry(context, [&](int64_t entry, const Matrix& given) {
     Matrix a = symmetric(given), v = identity(a.rows);
-    for (int sweep = 0; sweep < 60 && is_finite(a); ++sweep) {
+    Real size = 0;
+    for (const Real each : a.elements) size += std::fabs(each);
+    for (bool turns = is_finite(a); turns;) {
+      turns = false;
       for (int64_t i = 0; i < a.rows; ++i) {
         for (int64_t j = i + 1; j < a.rows; ++j) {
-          if (a(i, j) == 0) continue;
+          if (std::fabs(a(i, j)) <= 1e-20L * size) continue;
+          turns = true;
           const Real theta = (a(j, j) - a(i, i)) / (2 * a(i, j));
           const Real t = (theta < 0 ? -1 : 1) / (std::fabs(theta) + std::sqrt(1 + theta * theta));
           const Real c = 1 / std::sqrt(1 + t * t);
