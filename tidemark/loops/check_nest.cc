@@ -215,9 +215,9 @@ uint64_t identity(Monoid monoid) {
     case Monoid::product:
       return to_bits(T{1});
     case Monoid::minimum:
-      return to_bits(Limits::has_infinity ? Limits::infinity() : Limits::max());
+      return to_bits<T>(Limits::has_infinity ? Limits::infinity() : Limits::max());
     case Monoid::maximum:
-      return to_bits(Limits::has_infinity ? -Limits::infinity() : Limits::lowest());
+      return to_bits<T>(Limits::has_infinity ? -Limits::infinity() : Limits::lowest());
   }
   return 0;
 }
