@@ -35,7 +35,7 @@ struct CSVOptions {
 // named holds only its values: 3.5 in a column of i32 is an error, which names the line.
 Table load_csv(const std::string& path, const CSVOptions& options = {}, Source at = Source::here());
 
-// An IDX file, as MNIST's: u8, i32, f32 or f64, of any rank.
+// An IDX file, as MNIST's: u8, i8, i16, i32, f32 or f64, of any rank.
 Tensor load_idx(const std::string& path, Source at = Source::here());
 
 // A batch of CIFAR-10 or, with two labels, CIFAR-100.
