@@ -30,6 +30,7 @@
 #include "tidemark/base/text.h"
 #include "tidemark/data/dataset.h"
 #include "tidemark/data/files.h"
+#include "tidemark/data/images.h"
 #include "tidemark/device/out_of_memory.h"
 #include "tidemark/device/threads.h"
 #include "tidemark/io/checkpoint.h"
