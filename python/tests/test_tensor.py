@@ -265,7 +265,7 @@ def test_formats():
 # ---- copies and lifetimes ----
 
 @pytest.mark.parametrize("protocol", range(2, pickle.HIGHEST_PROTOCOL + 1))
-@pytest.mark.parametrize("dtype", ["f16", "bf16", "f32", "f64", "i32", "i64", "u8", "bool"])
+@pytest.mark.parametrize("dtype", ["f16", "bf16", "f32", "f64", "i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64", "bool"])
 def test_pickles_keep_every_bit(protocol, dtype, a):
     t = td.cast(a.T, dtype)
     back = pickle.loads(pickle.dumps(t, protocol))

@@ -81,8 +81,9 @@ TEST(Errors, OfNumbersThatDoNotFit) {
                "  at @\n  give it a dtype: td::constant(n, td::i64)");
   constexpr uint64_t kMost = UINT64_MAX;
   const std::string too_large =
-      "18446744073709551615 does not fit i64, the widest dtype of integers\n"
-      "  at @\n  give it as a float: static_cast<double>(n)";
+      "18446744073709551615 does not fit i64, in which plain integers are held\n"
+      "  at @\n  give it as a float, static_cast<double>(n), or as a tensor: "
+      "td::constant(std::vector<uint64_t>{n}, td::Shape{})";
   expect_error([&] { n + kMost; }, too_large);
   expect_error([&] { Tensor{kMost}; }, too_large);
   expect_error([&] { td::constant({uint64_t{1}, kMost}, td::i64); }, too_large);
@@ -90,6 +91,25 @@ TEST(Errors, OfNumbersThatDoNotFit) {
   expect_error([&] { td::constant({1, 256}, td::u8); },
                "constant: 256 does not fit u8\n"
                "  at @\n  name a wider dtype: td::constant(values, td::i64)");
+  expect_error([&] { td::ones({2}, td::i8) - 129; },
+               "subtract: 129 does not fit i8\n  at @\n  cast the tensor to a wider dtype first");
+  expect_error([&] { td::ones({2}, td::u64) * -1; },
+               "multiply: -1 does not fit u64\n  at @\n  cast the tensor to a wider dtype first");
+  expect_error([&] { td::arange(0, 40000, 1, td::i16); },
+               "arange: 39999 does not fit i16\n"
+               "  at @\n  name a wider dtype: td::arange(start, stop, step, td::i64)");
+  expect_error([&] { td::random::integers({2}, {.high = 70000, .dtype = td::u16}); },
+               "random::integers: [0, 70000) does not fit u16\n"
+               "  at @\n  name a wider dtype: {.dtype = td::i64}");
+  // A number of u64 beyond i64 does not count from the end.
+  const Tensor far = td::constant(std::vector<uint64_t>{0, kMost});
+  expect_error([&] { td::gather(n, far); },
+               "gather: index 18446744073709551615 is out of range for axis 0 of i32[2]\n"
+               "  at @\n  indices go from -2 to 1");
+  expect_error(
+      [&] { td::scatter_nd(td::reshape(far, {2, 1}), n, {5}); },
+      "scatter_nd: index 18446744073709551615 is out of range for axis 0 of the shape [5]\n"
+      "  at @\n  indices go from -5 to 4");
   expect_error([&] { td::full({2}, 300, td::u8); },
                "constant: 300 does not fit u8\n  at @\n  cast the tensor to a wider dtype first");
 }

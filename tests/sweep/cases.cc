@@ -151,8 +151,9 @@ void special_cases(Cases& cases, DType dtype) {
 void mixed_cases(Cases& cases) {
   const OpDef& op = cases.op();
   if (op.arity < 2) return;
-  for (const DType a : kAllDTypes) {
-    for (const DType b : kAllDTypes) {
+  const std::vector<DType> dtypes = swept_dtypes(op);
+  for (const DType a : dtypes) {
+    for (const DType b : dtypes) {
       if (a == b || !admits(op, promote(a, b))) continue;
       const Tensor x = cases.draw(a, {3, 23}), y = cases.draw(b, {3, 23});
       if (op.arity == 2) {
@@ -167,7 +168,7 @@ void mixed_cases(Cases& cases) {
 
 std::vector<Case> pointwise(const OpDef& op) {
   Cases cases(op);
-  for (const DType dtype : kAllDTypes) {
+  for (const DType dtype : swept_dtypes(op)) {
     if (!admits(op, dtype)) continue;
     pointwise_cases(cases, dtype);
     special_cases(cases, dtype);
@@ -178,8 +179,8 @@ std::vector<Case> pointwise(const OpDef& op) {
 
 std::vector<Case> casts(const OpDef& op) {
   Cases cases(op);
-  for (const DType from : kAllDTypes) {
-    for (const DType to : kAllDTypes) {
+  for (const DType from : all_dtypes()) {
+    for (const DType to : all_dtypes()) {
       const Attrs attrs = Attrs().add(to);
       for (const int64_t n : {1, 16, 33, 70, 257})
         cases.add({cases.draw(from, {n}, {-300, 300})}, attrs);
@@ -276,7 +277,7 @@ void reduce_cases(Cases& cases, DType dtype) {
 
 std::vector<Case> reductions(const OpDef& op) {
   Cases cases(op);
-  for (const DType dtype : kAllDTypes) {
+  for (const DType dtype : swept_dtypes(op)) {
     if (admits(op, dtype)) reduce_cases(cases, dtype);
   }
   return cases.take();
@@ -284,7 +285,7 @@ std::vector<Case> reductions(const OpDef& op) {
 
 std::vector<Case> rows(const OpDef& op) {
   Cases cases(op);
-  for (const DType dtype : kAllDTypes) {
+  for (const DType dtype : swept_dtypes(op)) {
     const auto axis = [](int64_t number) { return Attrs().add(number); };
     for (const int64_t n : lengths(true)) cases.add({cases.draw(dtype, {n})}, axis(0));
     for (const Shape& shape : {Shape{5, 13}, Shape{3, 4, 65}, Shape{1, 7, 1}, Shape{70, 5},
@@ -446,11 +447,15 @@ void update_cases(Cases& cases, DType dtype) {
 
 // Indices in [-size, size).
 Tensor indices(Cases& cases, DType dtype, const Shape& shape, int64_t size) {
-  const double low = dtype == DType::u8 ? 0 : -static_cast<double>(size);
+  const double low = is_signed_integer(dtype) ? -static_cast<double>(size) : 0;
   return cases.draw(dtype, shape, {low, static_cast<double>(size) - 1});
 }
 
-constexpr DType kIndexDTypes[] = {DType::i32, DType::i64, DType::u8};
+// The usual ones, and one of the others that changes with the dtype of the elements.
+std::vector<DType> index_dtypes(DType element) {
+  constexpr DType others[] = {DType::u8, DType::i8, DType::u64, DType::u16, DType::i16, DType::u32};
+  return {DType::i32, DType::i64, others[static_cast<size_t>(element) % std::size(others)]};
+}
 
 struct IndexForm {
   Shape shape;
@@ -464,7 +469,7 @@ void gather_cases(Cases& cases, DType dtype) {
       {{5, 6, 70}, {2, 3}, 1}, {{5, 6}, {}, 0},           {{5}, {0}, 0},
       {{5, 0}, {3}, 0},        {{2, 3, 4}, {2, 2, 2}, 2}, {{300}, {1000}, 0}};
   for (const IndexForm& form : table) {
-    for (const DType index : kIndexDTypes) {
+    for (const DType index : index_dtypes(dtype)) {
       const int64_t size = std::min<int64_t>(form.shape[form.axis], 255);
       cases.add_laid_out({cases.draw(dtype, form.shape), indices(cases, index, form.indices, size)},
                          Attrs().add(form.axis));
@@ -482,7 +487,7 @@ const IndexForm* along_forms() {
 
 void take_along_cases(Cases& cases, DType dtype) {
   for (const IndexForm& form : std::span(along_forms(), kAlongForms)) {
-    for (const DType index : kIndexDTypes) {
+    for (const DType index : index_dtypes(dtype)) {
       const int64_t size = std::min<int64_t>(form.shape[form.axis], 255);
       cases.add_laid_out({cases.draw(dtype, form.shape), indices(cases, index, form.indices, size)},
                          Attrs().add(form.axis).add(true));
@@ -499,7 +504,7 @@ void scatter_cases(Cases& cases, DType dtype) {
     for (int64_t i = 0; i < form.axis; ++i) updates.push_back(form.shape[i]);
     for (const Dim dim : form.indices) updates.push_back(dim);
     for (int64_t i = form.axis + 1; i < form.shape.rank(); ++i) updates.push_back(form.shape[i]);
-    for (const DType index : kIndexDTypes)
+    for (const DType index : index_dtypes(dtype))
       cases.add_laid_out(
           {cases.draw(dtype, form.shape),
            indices(cases, index, form.indices, form.shape[form.axis]), cases.draw(dtype, updates)},
@@ -521,7 +526,7 @@ void put_cases(Cases& cases, DType dtype) {
   for (const auto& [shape, index_shape] : table) {
     Shape element = index_shape;
     for (int64_t i = 1; i < shape.rank(); ++i) element.push_back(shape[i]);
-    for (const DType index : kIndexDTypes)
+    for (const DType index : index_dtypes(dtype))
       cases.add_laid_out({cases.draw(dtype, shape),
                           indices(cases, index, index_shape, std::min<int64_t>(shape[0], 255)),
                           cases.draw(dtype, element)},
@@ -575,8 +580,7 @@ void searchsorted_cases(Cases& cases, DType dtype) {
 }
 
 void first_equal_cases(Cases& cases, DType dtype) {
-  if (std::find(std::begin(kIndexDTypes), std::end(kIndexDTypes), dtype) == std::end(kIndexDTypes))
-    return;
+  if (!is_integer(dtype)) return;
   for (const int64_t n : {0, 1, 7, 300}) cases.add_laid_out({indices(cases, dtype, {n}, 40)}, {});
 }
 
@@ -751,7 +755,9 @@ std::vector<Case> tabled(const OpDef& op) {
   Cases cases(op);
   for (const Table& table : kTables) {
     if (table.op != op.self) continue;
-    for (const DType dtype : kAllDTypes) table.add(cases, dtype);
+    // Permutations are i64, which may not be among those that are swept.
+    const bool is_one = op.self == &ops::random_permutation;
+    for (const DType dtype : is_one ? all_dtypes() : swept_dtypes(op)) table.add(cases, dtype);
   }
   return cases.take();
 }

@@ -21,7 +21,8 @@ except ImportError:
 
 jax.config.update("jax_enable_x64", True)
 
-DTYPES = {"f32": np.float32, "f64": np.float64, "i32": np.int32, "i64": np.int64, "bool": np.bool_, "u8": np.uint8}
+DTYPES = {"f32": np.float32, "f64": np.float64, "i32": np.int32, "i64": np.int64, "bool": np.bool_,
+          "i8": np.int8, "i16": np.int16, "u8": np.uint8, "u16": np.uint16, "u32": np.uint32, "u64": np.uint64}
 TOLERANCE = {"f64": 1e-10, "f32": 1e-5}
 
 

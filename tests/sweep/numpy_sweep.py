@@ -18,10 +18,11 @@ except ImportError:
     print("skipped: NumPy is not installed", file=sys.stderr)
     sys.exit(77)
 
-NUMPY = {"f16": np.float16, "f32": np.float32, "f64": np.float64, "i32": np.int32, "i64": np.int64,
-         "u8": np.uint8, "bool": np.bool_}
-KIND = {"bool": 0, "u8": 1, "i32": 1, "i64": 1, "f16": 2, "bf16": 2, "f32": 2, "f64": 2}
-WIDTH = {"bool": 0, "u8": 1, "i32": 2, "i64": 3, "f16": 1, "bf16": 1, "f32": 2, "f64": 3}
+NUMPY = {"f16": np.float16, "f32": np.float32, "f64": np.float64, "i8": np.int8, "i16": np.int16, "i32": np.int32,
+         "i64": np.int64, "u8": np.uint8, "u16": np.uint16, "u32": np.uint32, "u64": np.uint64, "bool": np.bool_}
+OURS = {np.dtype(value): key for key, value in NUMPY.items()}
+KIND = {"bool": 0, "f16": 2, "bf16": 2, "f32": 2, "f64": 2} | {key: 1 for key in NUMPY if key[0] in "iu"}
+WIDTH = {"f16": 1, "bf16": 1, "f32": 2, "f64": 3}
 # One ulp of 1.
 EPSILON = {"f16": 2.0**-10, "bf16": 2.0**-7, "f32": 2.0**-23, "f64": 2.0**-52}
 LEAST = {"f16": 2.0**-24, "bf16": 2.0**-133, "f32": 2.0**-149, "f64": 2.0**-1074}
@@ -49,6 +50,8 @@ def promote(a, b):
         return a if KIND[a] > KIND[b] else b
     if {a, b} == {"f16", "bf16"}:
         return "f32"
+    if KIND[a] == 1:
+        return OURS[np.promote_types(NUMPY[a], NUMPY[b])]
     return a if WIDTH[a] >= WIDTH[b] else b
 
 
@@ -81,6 +84,11 @@ def converted(x, source, target):
 def wide(x):
     """Floats in f64, for what NumPy would round on the way."""
     return x.astype(np.float64) if x.dtype.kind == "f" else x
+
+
+def widest(x):
+    """Integers and bools add up in i64, u64 in u64; it differs from NumPy, where u8 gives u64."""
+    return np.uint64 if x.dtype == np.uint64 else np.int64
 
 
 def to_float(x):
@@ -126,7 +134,7 @@ def power(a, b):
         return np.power(a, b)
     with_negative = b < 0
     result = np.power(a, np.where(with_negative, 0, b).astype(b.dtype))
-    tiny = np.where(a == 1, 1, np.where(a == -1, np.where(b % 2 == 0, 1, -1), 0)) if a.dtype != np.uint8 else result
+    tiny = np.where(a == 1, 1, np.where(a == -1, np.where(b % 2 == 0, 1, -1), 0)) if a.dtype.kind != "u" else result
     return np.where(with_negative, tiny, result).astype(a.dtype)
 
 
@@ -322,8 +330,7 @@ def computed(case, operands, result):
     if op in REDUCE:
         axes, keep = tuple(attrs["axes"]), bool(attrs["keepdims"])
         if op in ("sum", "prod"):
-            # Integers and bools, u8 too, add up in i64; it differs from NumPy, where u8 gives u64.
-            y = REDUCE[op](wide(x) if x.dtype.kind == "f" else x.astype(np.int64), axis=axes, keepdims=keep)
+            y = REDUCE[op](wide(x) if x.dtype.kind == "f" else x.astype(widest(x)), axis=axes, keepdims=keep)
             if x.dtype.kind != "f":
                 return y, none
             size = math.prod(x.shape[a] for a in axes)
@@ -383,7 +390,7 @@ def computed(case, operands, result):
             return y, none
         return along(lambda z, axis: first_places(z, axis, op == "cummax"), x, attrs, places=True), none
     if op == "cumprod":
-        y = along(np.cumprod, wide(x) if x.dtype.kind == "f" else x.astype(np.int64), attrs)
+        y = along(np.cumprod, wide(x) if x.dtype.kind == "f" else x.astype(widest(x)), attrs)
         unit = EPSILON["f64"] if operands[0].dtype == "f64" else EPSILON["f32"]
         return y, (x.shape[attrs["axis"]] * unit * np.abs(y) if x.dtype.kind == "f" else none)
     if op == "linear_scan":
@@ -402,7 +409,7 @@ def computed(case, operands, result):
         return (order if case["which"] == 1 else np.take_along_axis(x, order, axis)), none
     if op == "cumsum":
         axis = attrs["axis"]
-        y = wide(x) if x.dtype.kind == "f" else x.astype(np.int64)
+        y = wide(x) if x.dtype.kind == "f" else x.astype(widest(x))
         y = np.flip(np.cumsum(np.flip(y, axis), axis=axis), axis) if attrs["reverse"] else np.cumsum(y, axis=axis)
         if x.dtype.kind != "f":
             return y, none

@@ -195,7 +195,8 @@ def structures():
         yield Case("cast", x, to="f32", dtypes=DERIVED)
         yield Case("cast", x, to="f64", dtypes=DERIVED)
     yield Case("cast", POINTS, to="i32", dtypes=("f64", "f32"))
-    yield Case("cast", POINTS, to="u8", dtypes=("f64", "f32"))
+    for to in ("i8", "i16", "u8", "u16", "u32", "u64"):
+        yield Case("cast", POINTS, to=to, dtypes=("f64", "f32"))
     yield Case("cast", POINTS, to="bool", dtypes=("f64", "f32"))
     yield Case("cast", POINTS, to="f16", dtypes=("f32",), orders=0)
     yield Case("squeeze", np.full((1, 2, 1), NAN))

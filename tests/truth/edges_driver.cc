@@ -53,12 +53,9 @@ struct Call {
   }
 };
 
-constexpr DType kDTypes[] = {DType::f16, DType::bf16, DType::f32, DType::f64,
-                             DType::i32, DType::i64,  DType::u8,  DType::boolean};
-
 DType dtype_named(const std::string& name) {
-  for (const DType dtype : kDTypes)
-    if (cat(dtype) == name) return dtype;
+  for (int i = 0; i < kDTypes; ++i)
+    if (cat(static_cast<DType>(i)) == name) return static_cast<DType>(i);
   throw UserError(cat("no dtype is called ", name), Source::here());
 }
 

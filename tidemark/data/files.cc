@@ -238,6 +238,10 @@ DType idx_dtype(std::byte code, const FileCall& call) {
   switch (std::to_integer<int>(code)) {
     case 0x08:
       return DType::u8;
+    case 0x09:
+      return DType::i8;
+    case 0x0b:
+      return DType::i16;
     case 0x0c:
       return DType::i32;
     case 0x0d:
@@ -246,7 +250,7 @@ DType idx_dtype(std::byte code, const FileCall& call) {
       return DType::f64;
     default:
       call.bad(2, cat("elements of type ", std::to_integer<int>(code), " are not supported"),
-               "u8 (8), i32 (12), f32 (13) and f64 (14) are");
+               "u8 (8), i8 (9), i16 (11), i32 (12), f32 (13) and f64 (14) are");
   }
 }
 

@@ -31,7 +31,7 @@ struct CSVOptions {
 // of floats is NaN.
 Table load_csv(const std::string& path, const CSVOptions& options = {}, Source at = Source::here());
 
-// An IDX file, as MNIST's: u8, i32, f32 or f64, of any rank.
+// An IDX file, as MNIST's: u8, i8, i16, i32, f32 or f64, of any rank.
 Tensor load_idx(const std::string& path, Source at = Source::here());
 
 // A batch of CIFAR-10 or, with two labels, CIFAR-100.

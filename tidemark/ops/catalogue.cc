@@ -45,7 +45,7 @@ TensorType infer_reduce(const InferContext& context) {
   const std::span<const int64_t> axes = read.integers();
   const bool keep = read.boolean();
   TensorType type{admit(context.op, x.dtype, context.at), {}};
-  if (op.widens && !is_float(type.dtype)) type.dtype = DType::i64;
+  if (op.widens && !is_float(type.dtype)) type.dtype = widened_integer(type.dtype);
   if (op.gives_index) type.dtype = DType::i64;
   for (int64_t axis = 0; axis < x.shape.rank(); ++axis) {
     const bool folded = std::find(axes.begin(), axes.end(), axis) != axes.end();

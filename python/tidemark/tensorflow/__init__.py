@@ -21,7 +21,8 @@ from .arrays import (  # noqa: F401
 from .control import case, cond, foldl, foldr, map_fn, scan, switch_case, vectorized_map, while_loop  # noqa: F401
 from .debugging import Assert  # noqa: F401
 from .debugging import print_v2 as print  # noqa: F401
-from .dtypes import DType, as_dtype, bfloat16, bool, double, float16, float32, float64, half, int32, int64, uint8  # noqa: F401
+from .dtypes import (DType, as_dtype, bfloat16, bool, double, float16, float32, float64, half, int8, int16, int32, int64,  # noqa: F401
+                     uint8, uint16, uint32, uint64)
 from .function import executing_eagerly, function, inside_function  # noqa: F401
 from .gradients import (  # noqa: F401
     GradientTape, UnconnectedGradients, custom_gradient, grad_pass_through, gradients, recompute_grad, stop_gradient,

@@ -125,14 +125,19 @@ void run_update(std::span<const ArrayRef> operands, const Attrs& attrs, const Ar
 
 // ---- indices ------------------------------------------------------------------------------------
 
+std::string index_text(const library::Indices& list, int64_t i) {
+  if (list.dtype == DType::u64) return std::to_string(static_cast<uint64_t>(list[i]));
+  return std::to_string(list[i]);
+}
+
 library::Indices checked_indices(const OpDef& op, const ArrayRef& indices, const ArrayRef& x,
                                  int64_t axis, Source at) {
   const library::Indices list{indices.data, indices.dtype, indices.size()};
   const int64_t size = x.shape[axis];
   const int64_t bad = library::first_outside(list, size);
   if (bad >= 0) {
-    throw UserError(cat(op.name, ": index ", list[bad], " is out of range for axis ", axis, " of ",
-                        TensorType{x.dtype, x.shape}),
+    throw UserError(cat(op.name, ": index ", index_text(list, bad), " is out of range for axis ",
+                        axis, " of ", TensorType{x.dtype, x.shape}),
                     at, cat("indices go from ", -size, " to ", size - 1));
   }
   return list;
@@ -155,7 +160,7 @@ void check_classes(const library::Indices& list, const ArrayRef& x, int64_t axis
   for (int64_t i = 0; i < list.count; ++i) {
     if (list[i] >= 0 && list[i] < size) [[likely]]
       continue;
-    throw UserError(cat("class ", list[i], " is out of range for axis ", axis, " of ",
+    throw UserError(cat("class ", index_text(list, i), " is out of range for axis ", axis, " of ",
                         TensorType{x.dtype, x.shape}),
                     at, cat("class numbers go from 0 to ", size - 1));
   }
