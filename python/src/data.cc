@@ -11,7 +11,7 @@
 #include "convert.h"
 #include "dtype.h"
 #include "errors.h"
-#include "held.h"
+#include "holds.h"
 #include "path.h"
 #include "source.h"
 #include "tidemark/data/files.h"
@@ -94,11 +94,28 @@ SharedTree tuple_of(const std::vector<SharedTree>& parts) {
 
 // ---- the user's functions -----------------------------------------------------------------------
 
+// What a stage holds, for the collector: the stage's copies all share one Held, and every owner of
+// the stage refers to what this returns. `inputs` are those of the stages before.
+Held holding(std::shared_ptr<Holds> holds, const std::vector<Held>& inputs) {
+  std::vector<nb::object> before;
+  for (const Held& input : inputs)
+    if (input) before.push_back(nb::borrow(input.get()));
+  if (holds->empty() && before.empty()) return {};
+  return Held(holds_object(std::move(holds), std::move(before)));
+}
+Held holding(const std::shared_ptr<const Held>& function, const Dataset& input) {
+  const auto holds = std::make_shared<Holds>();
+  holds->add(*function, 1);
+  return holding(holds, {input.functions()});
+}
+
 // A function of an element. The parts of a tuple are its arguments if it takes as many.
 class UserFunction {
  public:
   UserFunction(nb::handle f, SharedTree known, Source at)
-      : f_(f), known_(std::move(known)), packer_(std::make_shared<Packer>(at)) {
+      : f_(std::make_shared<const Held>(f)),
+        known_(std::move(known)),
+        packer_(std::make_shared<Packer>(at)) {
     if (!PyCallable_Check(f.ptr()))
       throw UserTypeError(cat("a ", Py_TYPE(f.ptr())->tp_name, " cannot be called"), at,
                           "give a function of an element");
@@ -108,12 +125,14 @@ class UserFunction {
   nb::object call(Element element) const {
     const UserCode user;
     const nb::object given = unpack(std::move(element), known_);
-    if (!PyTuple_CheckExact(given.ptr())) return f_.get()(given);
+    const nb::handle f = f_->get();
+    if (!PyTuple_CheckExact(given.ptr())) return f(given);
     static const nb::handle takes = imported("tidemark.data", "_takes");
-    if (!nb::cast<bool>(takes(f_.get(), nb::len(given)))) return f_.get()(given);
-    return nb::steal(checked(PyObject_Call(f_.get().ptr(), given.ptr(), nullptr)));
+    if (!nb::cast<bool>(takes(f, nb::len(given)))) return f(given);
+    return nb::steal(checked(PyObject_Call(f.ptr(), given.ptr(), nullptr)));
   }
   Element pack(nb::handle object) const { return packer_->pack(object); }
+  const std::shared_ptr<const Held>& reference() const { return f_; }
 
  private:
   static PyObject* checked(PyObject* result) {
@@ -121,7 +140,7 @@ class UserFunction {
     return result;
   }
 
-  Held f_;
+  std::shared_ptr<const Held> f_;
   SharedTree known_;
   std::shared_ptr<Packer> packer_;
 };
@@ -141,12 +160,12 @@ auto in_python(const F& f) {
 // The values of an iterator of Python.
 class IteratorSource {
  public:
-  IteratorSource(nb::handle iterator, std::shared_ptr<Packer> packer)
-      : iterator_(iterator), packer_(std::move(packer)) {}
+  IteratorSource(std::shared_ptr<const Held> iterator, std::shared_ptr<Packer> packer)
+      : iterator_(std::move(iterator)), packer_(std::move(packer)) {}
   std::optional<Element> operator()() const {
     return in_python([&]() -> std::optional<Element> {
       const UserCode user;
-      const nb::object next = nb::steal(PyIter_Next(iterator_.get().ptr()));
+      const nb::object next = nb::steal(PyIter_Next(iterator_->get().ptr()));
       if (next.is_valid()) return packer_->pack(next);
       if (PyErr_Occurred() != nullptr) nb::raise_python_error();
       return std::nullopt;
@@ -154,7 +173,7 @@ class IteratorSource {
   }
 
  private:
-  Held iterator_;
+  std::shared_ptr<const Held> iterator_;
   std::shared_ptr<Packer> packer_;
 };
 
@@ -165,16 +184,22 @@ Dataset from_generator(nb::handle generator) {
     throw UserTypeError(cat("from_generator: a ", Py_TYPE(generator.ptr())->tp_name,
                             " can be walked only once, and a dataset is walked once an epoch"),
                         at, "give a function that makes it: from_generator(lambda: ...)");
-  const auto make = [held = Held(generator), is_function, packer = std::make_shared<Packer>(at)] {
+  const auto held = std::make_shared<const Held>(generator);
+  const auto holds = std::make_shared<Holds>();
+  holds->add(*held, 1);
+  const auto make = [held, holds, is_function, packer = std::make_shared<Packer>(at)] {
     const nb::gil_scoped_acquire gil;
     const UserCode user;
-    const nb::object made = is_function ? held.get()() : nb::borrow(held.get());
+    const nb::object made = is_function ? held->get()() : nb::borrow(held->get());
     const nb::object iterator = nb::steal(PyObject_GetIter(made.ptr()));
     if (!iterator.is_valid()) nb::raise_python_error();
-    return data::ElementSource(IteratorSource(iterator, packer));
+    const auto walked = std::make_shared<const Held>(iterator);
+    holds->add(*walked, 1);
+    return data::ElementSource(IteratorSource(walked, packer));
   };
+  Held all = holding(holds, {});
   const nb::gil_scoped_release released;
-  return Dataset(data::generated(make, at), nullptr);
+  return Dataset(data::generated(make, at), nullptr, {}, std::move(all));
 }
 
 Dataset from_tensor_slices(nb::handle structure) {
@@ -195,9 +220,10 @@ Dataset mapped(const Dataset& dataset, nb::handle f, int parallel, bool determin
   const auto apply = [function](Element element) {
     return in_python([&] { return function.pack(function.call(std::move(element))); });
   };
+  Held holds = holding(function.reference(), dataset);
   const nb::gil_scoped_release released;
   return Dataset(data::mapped(dataset.stage(), apply, {parallel, deterministic}, at), nullptr,
-                 dataset.cap());
+                 dataset.cap(), std::move(holds));
 }
 
 Dataset filtered(const Dataset& dataset, nb::handle f) {
@@ -210,14 +236,17 @@ Dataset filtered(const Dataset& dataset, nb::handle f) {
       return kept == 1;
     });
   };
+  Held holds = holding(function.reference(), dataset);
   const nb::gil_scoped_release released;
-  return dataset.next(data::filtered(dataset.stage(), keep, at));
+  return Dataset(data::filtered(dataset.stage(), keep, at), dataset.tree(), dataset.cap(),
+                 std::move(holds));
 }
 
 Dataset zipped(const nb::args& datasets) {
   const Source at = calling_line();
   std::vector<data::StagePtr> stages;
   std::vector<SharedTree> trees;
+  std::vector<Held> inputs;
   std::optional<data::Cap> cap;
   for (const nb::handle each : datasets) {
     if (!nb::isinstance<Dataset>(each))
@@ -226,6 +255,7 @@ Dataset zipped(const nb::args& datasets) {
     const Dataset& dataset = nb::cast<const Dataset&>(each);
     stages.push_back(dataset.stage());
     trees.push_back(dataset.tree());
+    inputs.push_back(dataset.functions());
     if (dataset.cap() && (!cap || dataset.cap()->bytes < cap->bytes)) cap = dataset.cap();
   }
   const SharedTree whole = tuple_of(trees);
@@ -243,8 +273,9 @@ Dataset zipped(const nb::args& datasets) {
     std::string key = joined->key("element");
     return std::make_shared<TreeForm>(std::move(key), std::move(joined));
   };
+  Held holds = holding(std::make_shared<Holds>(), inputs);
   const nb::gil_scoped_release released;
-  return Dataset(data::zipped(std::move(stages), join, at), whole, cap);
+  return Dataset(data::zipped(std::move(stages), join, at), whole, cap, std::move(holds));
 }
 
 // The form that elements of a dataset have if they carry none of their own.
@@ -319,8 +350,9 @@ Dataset sampled(const std::vector<Dataset>& datasets, std::vector<double> weight
 template <class Make>
 Dataset stage(const Dataset& dataset, const Make& make) {
   const Source at = calling_line();
+  Held holds = dataset.functions();
   const nb::gil_scoped_release released;
-  return dataset.next(make(dataset.stage(), at));
+  return Dataset(make(dataset.stage(), at), dataset.tree(), dataset.cap(), std::move(holds));
 }
 
 void bind_stages(nb::class_<Dataset>& dataset) {
@@ -450,6 +482,21 @@ void end_without_gil(std::shared_ptr<T> last) {
   }
 }
 
+// Of a Dataset or a DatasetIterator.
+template <class T>
+int traverse(PyObject* self, visitproc visit, void* arg) {
+  Py_VISIT(Py_TYPE(self));
+  if (!nb::inst_ready(self)) return 0;
+  const Held& holds = nb::inst_ptr<T>(self)->holds();
+  if (holds.copies() == 1) Py_VISIT(holds.get().ptr());
+  return 0;
+}
+template <class T>
+PyType_Slot* slots() {
+  static PyType_Slot all[] = {{Py_tp_traverse, reinterpret_cast<void*>(traverse<T>)}, {0, nullptr}};
+  return all;
+}
+
 // Elements that are read while a function is traced would be the same in every call of it.
 void refuse_in_trace() {
   if (!detail::is_tracing()) return;
@@ -460,7 +507,8 @@ void refuse_in_trace() {
 
 class DatasetIterator {
  public:
-  explicit DatasetIterator(const Dataset& dataset) : tree_(dataset.tree()) {
+  explicit DatasetIterator(const Dataset& dataset)
+      : tree_(dataset.tree()), holds_(dataset.functions()) {
     refuse_in_trace();
     const nb::gil_scoped_release released;
     walk_ = std::make_shared<data::Walk>(dataset.pipeline().begin());
@@ -482,9 +530,11 @@ class DatasetIterator {
     return given;
   }
   data::Position position() const { return walk_->position(); }
+  const Held& holds() const { return holds_; }
 
  private:
   SharedTree tree_;
+  Held holds_;
   std::shared_ptr<data::Walk> walk_;
 };
 
@@ -537,7 +587,8 @@ std::optional<int64_t> count_of(const Dataset& dataset) {
 }
 
 void bind_walks(nb::module_& data, nb::class_<Dataset>& dataset) {
-  nb::class_<DatasetIterator>(data, "DatasetIterator")
+  nb::class_<DatasetIterator>(data, "DatasetIterator", nb::type_slots(slots<DatasetIterator>()),
+                              nb::is_weak_referenceable())
       .def("__iter__", [](nb::handle self) { return nb::borrow(self); })
       .def("__next__", &DatasetIterator::next)
       .def("position", &DatasetIterator::position);
@@ -621,8 +672,9 @@ void bind_plan(nb::module_& data, nb::class_<Dataset>& dataset) {
           [](const Dataset& dataset, nb::handle given) {
             const Source at = calling_line();
             const Bytes bytes = bytes_from(given, "within", at);
+            Held holds = dataset.functions();
             const nb::gil_scoped_release released;
-            Dataset capped(dataset.stage(), dataset.tree(), data::Cap{bytes, at});
+            Dataset capped(dataset.stage(), dataset.tree(), data::Cap{bytes, at}, std::move(holds));
             capped.pipeline().check();
             return capped;
           },
@@ -728,8 +780,10 @@ void bind_data_files(nb::module_& data) {
 
 }  // namespace
 
-Dataset::Dataset(data::StagePtr stage, SharedTree tree, std::optional<data::Cap> cap)
-    : pipeline_(std::make_shared<data::Pipeline>(std::move(stage), cap)), tree_(std::move(tree)) {}
+Dataset::Dataset(data::StagePtr stage, SharedTree tree, std::optional<data::Cap> cap, Held holds)
+    : pipeline_(std::make_shared<data::Pipeline>(std::move(stage), cap)),
+      tree_(std::move(tree)),
+      holds_(std::move(holds)) {}
 
 Dataset::~Dataset() { end_without_gil(std::move(pipeline_)); }
 
@@ -739,7 +793,7 @@ void bind_data(nb::module_& module) {
   nb::module_ data =
       module.def_submodule("data", "Datasets: sequences of elements that are computed on demand.");
   nb::class_<Dataset> dataset(
-      data, "Dataset", nb::is_weak_referenceable(),
+      data, "Dataset", nb::type_slots(slots<Dataset>()), nb::is_weak_referenceable(),
       "A sequence of elements. Stages make new datasets; iterating computes the elements.");
   bind_plan(data, dataset);
   bind_stages(dataset);
