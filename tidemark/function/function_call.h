@@ -13,6 +13,7 @@
 #include "tidemark/device/call_memory.h"
 #include "tidemark/device/threads.h"
 #include "tidemark/function/budget.h"
+#include "tidemark/tensor/mode.h"
 #include "tidemark/tensor/spec.h"
 #include "tidemark/tensor/tensor.h"
 
@@ -24,6 +25,8 @@ struct FunctionOptions {
   // again, lets loops keep less, or is refused (OverBudget). For a function that is called inside
   // another's trace, the other's budget applies.
   std::optional<Budget> budget = {};
+  // Mixed precision: trainable f32 Variables are read as this dtype (Autocast, tensor/mode.h).
+  std::optional<DType> autocast = {};
   bool jit = true;  // False: the same program unfused, for debugging.
   std::vector<TensorSpec> input_signature = {};
   Bytes cache_limit = Bytes(int64_t{256} << 20);
@@ -95,6 +98,12 @@ struct UserFunction {
   std::string title() const {
     return options.name.empty() ? std::string("the function")
                                 : cat("function \"", options.name, "\"");
+  }
+  // The mode that it is traced in when this thread calls it.
+  Mode mode() const {
+    Mode mode = Mode::now();
+    if (options.autocast) mode.autocast = *options.autocast;
+    return mode;
   }
 };
 

@@ -144,12 +144,14 @@ class Trainer {
         batches_(batches),
         options_(options),
         at_(at),
+        autocast_(options.autocast.value_or(autocast())),
         of_batches_(batches.count()),
         display_(options.progress),
         step_(step_function()),
         judge_(judge_function()) {}
 
   History run() {
+    const Autocast off(DType::f32);  // Of the best values; steps have their own.
     for (int64_t number = options_.initial_epoch + 1;
          number <= options_.epochs && history_.stopped.empty(); ++number) {
       history_.epochs.push_back(epoch(number));
@@ -170,14 +172,17 @@ class Trainer {
           options.optimizer.minimize(tape, result.loss, model.variables, at);
           return result;
         },
-        {.name = "fit", .budget = options_.budget}, at_);
+        function_options("fit"), at_);
   }
   StepFunction judge_function() const {
     return function(
         [model = model_, options = options_, at = at_](const Tensor& x, const Tensor& y) {
           return measured(options, y, called(model, x), at);
         },
-        {.name = "validation", .budget = options_.budget}, at_);
+        function_options("validation"), at_);
+  }
+  FunctionOptions function_options(const char* name) const {
+    return {.name = name, .budget = options_.budget, .autocast = autocast_};
   }
   static Tensor called(const AnyModel& model, const Tensor& x) {
     const UserCode user;
@@ -285,6 +290,7 @@ class Trainer {
   const Batches& batches_;
   const FitOptions& options_;
   Source at_;
+  DType autocast_;
   std::optional<int64_t> of_batches_;
   ProgressDisplay display_;
   StepFunction step_, judge_;

@@ -125,6 +125,8 @@ struct FitOptions {
   int64_t epochs = 1;
   int64_t initial_epoch = 0;          // Epochs that were made before, which are not made again.
   std::optional<Budget> budget = {};  // Of a step, and of a step of validation.
+  // Mixed precision: trainable f32 Variables are read as this dtype. Default: td::autocast().
+  std::optional<DType> autocast = {};
   Batches validation = {};
   // Saves io::Checkpoint{{"model", model}, {"optimizer", optimizer}} to this file after each epoch.
   std::string checkpoint = {};
