@@ -55,6 +55,7 @@
 #include "tidemark/train/averages.h"
 #include "tidemark/train/fit.h"
 #include "tidemark/train/history.h"
+#include "tidemark/train/lbfgs.h"
 #include "tidemark/train/losses.h"
 #include "tidemark/train/metrics.h"
 #include "tidemark/train/optimizer.h"

@@ -39,7 +39,4 @@ class Dataset {
   SharedTree tree_;
 };
 
-// Batches of (x, y) for fit.
-nn::Batches pairs_of(const Dataset& dataset, Source at);
-
 }  // namespace tidemark::python
