@@ -202,6 +202,15 @@ TEST_F(Contract, FollowsItsMeaningAroundTilesAndBlocks) {
   }
 }
 
+// Several blocks of rows, each with a group of panels, on every instruction set.
+TEST_F(Contract, FollowsItsMeaningOverBlocksOfRowsAndGroupsOfPanels) {
+  for (const DType dtype : {DType::f32, DType::f64, DType::i32}) {
+    for (const Layout a : {Layout::rows, Layout::columns, Layout::padded}) {
+      run_and_check({.m = 131, .n = 99, .k = 530, .a = a, .dtype = dtype});
+    }
+  }
+}
+
 TEST_F(Contract, TakesEveryLayout) {
   for (const auto side : {GuardedBytes::Side::behind, GuardedBytes::Side::before}) {
     for (const Layout a : kLayouts) {
