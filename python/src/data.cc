@@ -538,49 +538,6 @@ class DatasetIterator {
   std::shared_ptr<data::Walk> walk_;
 };
 
-// The tensors of a pipeline whose elements are pairs.
-class PairsOfDataset {
- public:
-  PairsOfDataset(Dataset dataset, Source at) : dataset_(std::move(dataset)), at_(at) {}
-
-  class Iterator {
-   public:
-    Iterator(const Dataset& dataset, Source at)
-        : walk_(std::make_shared<data::Walk>(dataset.pipeline().begin())), at_(at) {
-      pull();
-    }
-    const std::pair<Tensor, Tensor>& operator*() const { return *pair_; }
-    Iterator& operator++() {
-      pair_.reset();
-      pull();
-      return *this;
-    }
-    bool operator!=(std::default_sentinel_t) const { return pair_.has_value(); }
-
-   private:
-    void pull() {
-      std::optional<Element> element = walk_->next();
-      if (!element) return;
-      if (element->tensors.size() != 2)
-        throw UserError(cat("fit: an element of the dataset has ", element->tensors.size(),
-                            " tensors, not two"),
-                        at_, "map the dataset to pairs: batches.map(lambda e: (x, y))");
-      pair_.emplace(std::move(element->tensors[0]), std::move(element->tensors[1]));
-      walk_->gave();
-    }
-    std::shared_ptr<data::Walk> walk_;
-    Source at_;
-    std::optional<std::pair<Tensor, Tensor>> pair_;
-  };
-  Iterator begin() const { return Iterator(dataset_, at_); }
-  std::default_sentinel_t end() const { return {}; }
-  std::optional<int64_t> count() const { return dataset_.pipeline().count(); }
-
- private:
-  Dataset dataset_;
-  Source at_;
-};
-
 std::optional<int64_t> count_of(const Dataset& dataset) {
   const nb::gil_scoped_release released;
   return dataset.pipeline().count();
@@ -786,8 +743,6 @@ Dataset::Dataset(data::StagePtr stage, SharedTree tree, std::optional<data::Cap>
       holds_(std::move(holds)) {}
 
 Dataset::~Dataset() { end_without_gil(std::move(pipeline_)); }
-
-nn::Batches pairs_of(const Dataset& dataset, Source at) { return PairsOfDataset(dataset, at); }
 
 void bind_data(nb::module_& module) {
   nb::module_ data =

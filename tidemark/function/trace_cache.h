@@ -56,10 +56,10 @@ class TraceCache {
     LeafTypes leaves;
     const Arguments& arguments;
     std::string key;
-    bool training = false;
+    Mode mode;
   };
-  std::shared_ptr<const Ready> find_last(const Arguments& arguments, bool training) const;
-  Match find_known(const Arguments& arguments, bool training);
+  std::shared_ptr<const Ready> find_last(const Arguments& arguments, Mode mode) const;
+  Match find_known(const Arguments& arguments, Mode mode);
   Match find(const Call& call);
   Match used(size_t trace, SizeList sizes);
   bool serves(FunctionTrace& trace, const Call& call, SizeList& sizes) const;

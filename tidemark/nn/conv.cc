@@ -15,8 +15,8 @@ void need_image(const Tensor& x, const char* kind, const std::string& name, Sour
 Variable declared(const char* name, const Initializer& initializer, const Conv2DOptions& options,
                   Source at) {
   return Variable::unshaped(
-      initializer, {.name = detail::parameter_name(options.name, name), .dtype = options.dtype},
-      at);
+      initializer,
+      {.name = detail::parameter_name(options.name, name), .dtype = options.dtype.variable}, at);
 }
 
 PoolOptions pooled(Size2 window, const Pool2DOptions& options) {
