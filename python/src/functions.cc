@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "exchange.h"
+#include "variable.h"
 
 namespace tidemark::python {
 namespace {
@@ -65,6 +66,17 @@ PyObject* reduce(Arguments& in) {
 }
 
 // ---- functions with options ---------------------------------------------------------------------
+
+// Of a Variable only what is gathered is read, as in C++.
+PyObject* gathered(Arguments& in, int64_t axis) {
+  const Operand& indices = in.operand(1);
+  if (const Variable* const table = variable_in(in.object(0).ptr()))
+    return in.compute([&] { return gather(*table, indices, axis, in.at); });
+  const Operand& x = in.operand(0);
+  return in.compute([&] { return gather(x, indices, axis, in.at); });
+}
+PyObject* run_gather(Arguments& in) { return gathered(in, in.integer(2)); }
+PyObject* run_embedding(Arguments& in) { return gathered(in, 0); }
 
 PyObject* run_transpose(Arguments& in) {
   const Operand& x = in.operand(0);
@@ -475,7 +487,7 @@ constexpr Binding kBindings[] = {
     {"transpose", run_transpose},
     {"cumsum", running<cumsum>},
     {"first_equal", plain<first_equal>},
-    {"gather", plain<gather>},
+    {"gather", run_gather},
     {"put", plain<put>},
     {"scatter_add", plain<scatter_add>},
     {"scatter_max", plain<scatter_max>},
@@ -555,7 +567,7 @@ constexpr Binding kBindings[] = {
     {"leaky_relu", plain<leaky_relu>},
     {"layer_norm", normalized<layer_norm>},
     {"rms_norm", normalized<rms_norm>},
-    {"embedding", plain<embedding>},
+    {"embedding", run_embedding},
     {"attention", run_attention},
     {"mse", plain<mse>},
     {"sparse_softmax_cross_entropy", plain<sparse_softmax_cross_entropy>},

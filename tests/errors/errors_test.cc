@@ -298,9 +298,9 @@ TEST(Errors, OfSubscripts) {
   expect_error([&] { x[rows + 7]; },
                "gather: index 7 is out of range for axis 0 of f32[5, 3]\n"
                "  at @\n  indices go from -5 to 4");
-  expect_error([&] { td::update(x, rows, 1); },
-               "update: the subscript must be a view, so it cannot contain a tensor\n"
-               "  at @\n  use td::scatter_add or td::where");
+  expect_error([&] { td::update(x, rows + 7, 1); },
+               "subscript: index 7 is out of range for axis 0 of f32[5, 3]\n"
+               "  at @\n  indices go from -5 to 4");
   expect_error([&] { td::update(x, 0, floats({2})); },
                "broadcast_to: f32[2] does not broadcast to [3]\n"
                "  at @\n  sizes must be equal, or 1 in the operand");

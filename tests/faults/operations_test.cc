@@ -294,11 +294,15 @@ std::vector<FaultyOperation> functions() {
   const Tensor x = drawn({64, 64});
   const auto known = function(body, {.name = "known"});
   known(x);
+  const auto waiting =
+      function(body, {.when_full = detail::wait_for_seconds(3600, Source::none())});
+  waiting(x);
   const auto open = function([](const Tensor& x) { return softmax(matmul(x, transpose(x))); });
   for (const int64_t rows : {3, 5, 9}) open(drawn({rows, 8}));
   return {
       operation("function, first call", [=] { return function(body)(x); }),
       operation("function, further call", [=] { return known(x); }),
+      operation("function, a call that may wait", [=] { return waiting(x); }),
       {.name = "function, plan",
        .act =
            [=] {

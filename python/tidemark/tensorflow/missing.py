@@ -16,7 +16,6 @@ NO_OP = {
 REFUSED = {
     "saved_model": "save the Variables instead: tf.train.Checkpoint(model=model).write(path) writes safetensors, and model.save_weights(path) too",
     "strings": "texts stay Python's str; tensors hold numbers",
-    "io": "tf.io is not here: td.io reads and writes npy, npz and safetensors",
     "image": "tf.image is not here: tf.nn.conv2d, tf.nn.avg_pool and indexing compute on images",
     "sparse": "sparse tensors are not here: tf.gather, tf.IndexedSlices and tf.math.segment_sum compute on rows",
     "ragged": "ragged tensors are not here: tf.data.Dataset.padded_batch and tf.sequence_mask pad rows",
