@@ -487,8 +487,8 @@ void bind_other_recurrent(nb::module_& nn) {
       .def(
           "__init__",
           [](nn::Bidirectional* self, nb::handle forward, nb::handle backward, std::string name) {
-            new (self)
-                nn::Bidirectional(PythonLayer(forward), PythonLayer(backward), std::move(name));
+            new (self) nn::Bidirectional(PythonLayer::recorded(forward),
+                                         PythonLayer::recorded(backward), std::move(name));
           },
           arg("forward"), arg("backward"), nb::kw_only(), arg("name") = "");
 }

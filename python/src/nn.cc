@@ -14,6 +14,7 @@
 #include "convert.h"
 #include "dtype.h"
 #include "errors.h"
+#include "holds.h"
 #include "shape.h"
 #include "source.h"
 #include "variable.h"
@@ -32,7 +33,7 @@ struct InitializerObject {
 void bind_initializers(nb::module_& nn) {
   nb::module_ all = nn.def_submodule(
       "initializers", "Initial values of parameters: functions of a shape and a dtype.");
-  nb::class_<InitializerObject>(all, "Initializer")
+  nb::class_<InitializerObject>(all, "Initializer", nb::dynamic_attr())
       .def(
           "__call__",
           [](const InitializerObject& initializer, nb::handle shape, DType dtype) {
@@ -69,6 +70,11 @@ class SequentialObject {
   explicit SequentialObject(const nb::args& layers) {
     for (const nb::handle layer : layers) add(layer);
   }
+  // References of its own to the same layers: each object accounts for its references.
+  SequentialObject(const SequentialObject& other) {
+    for (const PythonLayer& layer : other.layers_) add(layer.callable().get());
+  }
+  SequentialObject& operator=(const SequentialObject&) = delete;
   void add(nb::handle layer) {
     if (!PyCallable_Check(layer.ptr()))
       throw UserTypeError(cat("nn.Sequential: layer ", layers_.size(), " is a ",
@@ -114,14 +120,15 @@ class SequentialObject {
 // A layer may refer to the model that holds it. Each reference has two copies, in the list and in
 // the sequence; if there are more, C++ code holds it too, and it is not for the collector.
 int traverse_sequential(PyObject* self, visitproc visit, void* arg) {
-  Py_VISIT(Py_TYPE(self));
+  if (const int stopped = traverse_instance(self, visit, arg)) return stopped;
   if (!nb::inst_ready(self)) return 0;
   for (const PythonLayer& layer : nb::inst_ptr<SequentialObject>(self)->layers())
     if (layer.callable().copies() == 2) Py_VISIT(layer.callable().get().ptr());
   return 0;
 }
 int clear_sequential(PyObject* self) {
-  nb::inst_ptr<SequentialObject>(self)->clear();
+  if (PyObject** const attributes = _PyObject_GetDictPtr(self)) Py_CLEAR(*attributes);
+  if (nb::inst_ready(self)) nb::inst_ptr<SequentialObject>(self)->clear();
   return 0;
 }
 PyType_Slot sequential_slots[] = {
@@ -387,7 +394,7 @@ nn::Activation activation_from(nb::handle object, Source at) {
     throw UserTypeError(
         cat("activation: a ", Py_TYPE(object.ptr())->tp_name, " cannot be called"), at,
         "give a name such as \"relu\", an op such as td.relu, or a function of one tensor");
-  return PythonLayer(object);
+  return PythonLayer::recorded(object);
 }
 
 nn::Policy policy_from(nb::handle object) {
@@ -408,7 +415,7 @@ Initializer initializer_from(nb::handle object) {
     throw UserTypeError(cat("initializer: a ", Py_TYPE(object.ptr())->tp_name, " cannot be called"),
                         calling_line(),
                         "give one of td.nn.initializers, or a function of a shape and a dtype");
-  return [held = Held(object)](const Shape& shape, DType dtype) {
+  return [held = recorded_initializer(object)](const Shape& shape, DType dtype) {
     const nb::gil_scoped_acquire gil;
     const UserCode user;
     return tensor_from(held.get()(shape_tuple(shape), dtype), calling_line());

@@ -10,6 +10,7 @@
 #include "dtype.h"
 #include "errors.h"
 #include "gradient.h"
+#include "holds.h"
 #include "nn.h"
 #include "path.h"
 #include "source.h"
@@ -22,61 +23,104 @@ using nb::arg;
 
 // ---- schedules ----------------------------------------------------------------------------------
 
-// A number, one of nn.schedules, or a function of the number of the update.
-nn::Schedule schedule_from(nb::handle object) {
-  if (nb::isinstance<nn::Schedule>(object)) return nb::cast<const nn::Schedule&>(object);
-  if (PyFloat_Check(object.ptr()) || PyLong_Check(object.ptr())) return nb::cast<double>(object);
-  if (!PyCallable_Check(object.ptr()))
+// nn.Schedule, and the Python function that its rates come from, if there is one.
+struct ScheduleObject {
+  nn::Schedule schedule;
+  Held function;
+};
+
+int traverse_schedule(PyObject* self, visitproc visit, void* arg) {
+  if (const int stopped = traverse_instance(self, visit, arg)) return stopped;
+  if (!nb::inst_ready(self)) return 0;
+  // One copy is in the schedule. Who takes the schedule into a rate of his own refers to the
+  // object.
+  const Held& function = nb::inst_ptr<ScheduleObject>(self)->function;
+  if (function.copies() == 2) Py_VISIT(function.get().ptr());
+  return 0;
+}
+PyType_Slot schedule_slots[] = {{Py_tp_traverse, reinterpret_cast<void*>(traverse_schedule)},
+                                {0, nullptr}};
+
+nn::Schedule schedule_of(const Held& function) {
+  return nn::Schedule([function](const Tensor& step) {
+    const nb::gil_scoped_acquire gil;
+    const UserCode user;
+    return tensor_from(function.get()(nb::steal(wrap(Tensor(step)))), calling_line());
+  });
+}
+
+// A number, one of nn.schedules, or a function of the number of the update, held as `hold` does.
+ScheduleObject schedule_from(nb::handle object, Held (*hold)(nb::handle)) {
+  if (nb::isinstance<ScheduleObject>(object)) {
+    const ScheduleObject& known = nb::cast<const ScheduleObject&>(object);
+    if (!known.function) return known;
+  } else if (PyFloat_Check(object.ptr()) || PyLong_Check(object.ptr())) {
+    return {nb::cast<double>(object), {}};
+  } else if (!PyCallable_Check(object.ptr())) {
     throw UserTypeError(cat("learning_rate: a ", Py_TYPE(object.ptr())->tp_name, " is no rate"),
                         calling_line(),
                         "give a number, one of td.nn.schedules, or a function of the step");
-  return nn::Schedule([held = Held(object)](const Tensor& step) {
-    const nb::gil_scoped_acquire gil;
-    const UserCode user;
-    return tensor_from(held.get()(nb::steal(wrap(Tensor(step)))), calling_line());
-  });
+  }
+  Held function = hold(object);
+  nn::Schedule schedule = schedule_of(function);
+  return {std::move(schedule), std::move(function)};
+}
+nn::Schedule rate_from(nb::handle object) { return schedule_from(object, recorded).schedule; }
+ScheduleObject schedule_from(nb::handle object) {
+  return schedule_from(object, [](nb::handle function) { return Held(function); });
 }
 
 void bind_schedules(nb::module_& nn) {
   nb::module_ schedules =
       nn.def_submodule("schedules", "Learning rates that change with the number of updates.");
-  nb::class_<nn::Schedule>(nn, "Schedule", "The rate of each update, counted from 0.")
+  nb::class_<ScheduleObject>(nn, "Schedule", nb::type_slots(schedule_slots), nb::dynamic_attr(),
+                             "The rate of each update, counted from 0.")
       .def(
           "__init__",
-          [](nn::Schedule* self, nb::handle rate) { new (self) nn::Schedule(schedule_from(rate)); },
+          [](ScheduleObject* self, nb::handle rate) {
+            new (self) ScheduleObject(schedule_from(rate));
+          },
           arg("rate"))
       .def(
           "__call__",
-          [](const nn::Schedule& schedule, nb::handle step) {
+          [](const ScheduleObject& self, nb::handle step) {
             const Source at = calling_line();
             const SourceScope scope(at);
-            return schedule(cast(tensor_from(step, at), DType::f64, at));
+            return self.schedule(cast(tensor_from(step, at), DType::f64, at));
           },
           arg("step"));
   using Rates = std::vector<std::pair<int64_t, double>>;
-  schedules.def("constant", nn::schedules::constant, arg("rate"))
+  schedules
+      .def(
+          "constant", [](double rate) { return ScheduleObject{nn::schedules::constant(rate), {}}; },
+          arg("rate"))
       .def(
           "piecewise",
-          [](Rates rates) { return nn::schedules::piecewise(std::move(rates), calling_line()); },
+          [](Rates rates) {
+            return ScheduleObject{nn::schedules::piecewise(std::move(rates), calling_line()), {}};
+          },
           arg("rates"), "A rate from each of these steps on: [(0, 0.1), (1000, 0.01)].")
       .def(
           "exponential",
           [](double rate, double factor, double steps, bool staircase) {
-            return nn::schedules::exponential(rate, {factor, steps, staircase}, calling_line());
+            return ScheduleObject{
+                nn::schedules::exponential(rate, {factor, steps, staircase}, calling_line()), {}};
           },
           arg("rate"), nb::kw_only(), arg("factor") = 0.96, arg("steps") = 1000.0,
           arg("staircase") = false, "The rate is multiplied by `factor` over so many updates.")
       .def(
           "cosine",
           [](double rate, double steps, double least) {
-            return nn::schedules::cosine(rate, {steps, least}, calling_line());
+            return ScheduleObject{nn::schedules::cosine(rate, {steps, least}, calling_line()), {}};
           },
           arg("rate"), nb::kw_only(), arg("steps") = 1000.0, arg("least") = 0.0,
           "Half a cosine wave from the rate to `least`, which then stays.")
       .def(
           "warm_up",
           [](int64_t steps, nb::handle then) {
-            return nn::schedules::warm_up(steps, schedule_from(then), calling_line());
+            ScheduleObject made = schedule_from(then);
+            made.schedule = nn::schedules::warm_up(steps, std::move(made.schedule), calling_line());
+            return made;
           },
           arg("steps"), arg("then"),
           "A linear warm-up to the first rate of `then`, then `then` from its start.");
@@ -86,7 +130,7 @@ void bind_schedules(nb::module_& nn) {
 
 std::function<bool(const Variable&)> decays_from(nb::handle object) {
   if (object.is_none()) return {};
-  return [held = Held(object)](const Variable& variable) {
+  return [held = recorded(object)](const Variable& variable) {
     const nb::gil_scoped_acquire gil;
     return nb::cast<bool>(held.get()(wrap(variable)));
   };
@@ -110,14 +154,14 @@ nn::UpdateRule rule_from(nb::handle rule) {
     made.slots.push_back(nb::cast<std::string>(slot));
   const nb::object numbers = rule.attr("numbers");
   if (!numbers.is_none()) {
-    made.numbers = [held = Held(numbers)](const Tensor& rate, const Tensor& count) {
+    made.numbers = [held = recorded(numbers)](const Tensor& rate, const Tensor& count) {
       const nb::gil_scoped_acquire gil;
       const UserCode user;
       return tensors_of(held.get()(nb::steal(wrap(Tensor(rate))), nb::steal(wrap(Tensor(count)))));
     };
   }
-  made.apply = [held = Held(rule.attr("apply"))](nn::ParameterStep& step,
-                                                 const std::vector<Tensor>& numbers) {
+  made.apply = [held = recorded(rule.attr("apply"))](nn::ParameterStep& step,
+                                                     const std::vector<Tensor>& numbers) {
     const nb::gil_scoped_acquire gil;
     const UserCode user;
     const nb::object seen = nb::module_::import_("tidemark.nn")
@@ -137,7 +181,7 @@ void bind_optimizer(nb::module_& nn) {
       nn, "Optimizer",
       "Updates Variables by their gradients: nn.SGD, nn.Adam, nn.AdamW, or your own "
       "nn.UpdateRule. A step of all parameters is in place.",
-      nb::is_weak_referenceable());
+      nb::dynamic_attr(), nb::is_weak_referenceable());
   make_part<Optimizer>(optimizer);
   optimizer
       .def(
@@ -145,7 +189,7 @@ void bind_optimizer(nb::module_& nn) {
           [](Optimizer* self, nb::handle rule, nb::handle rate, std::optional<double> clip_norm,
              std::optional<double> clip_global_norm, int64_t accumulate, nb::handle decays) {
             new (self) Optimizer(rule_from(rule),
-                                 {.learning_rate = schedule_from(rate),
+                                 {.learning_rate = rate_from(rate),
                                   .clip_norm = clip_norm,
                                   .clip_global_norm = clip_global_norm,
                                   .accumulate = accumulate,
@@ -200,7 +244,13 @@ void bind_optimizer(nb::module_& nn) {
           "A Variable; with a schedule it is the rate of the last update.")
       .def_prop_ro(
           "iterations", [](const Optimizer& self) { return wrap(self.iterations); },
-          "How many updates were made.");
+          "How many updates were made.")
+      .def("_trained", [](const Optimizer& self) {
+        nb::list list;
+        for (const auto& [name, variable] : self.trained())
+          list.append(nb::make_tuple(name, wrap(variable)));
+        return list;
+      });
 }
 
 // Options that all optimizers have, as keyword arguments.
@@ -230,7 +280,7 @@ void bind_kind(nb::module_& nn, const char* name, const char* doc, double rate, 
           "__init__",
           [make](Kind* self, nb::handle rate, Values... values, std::optional<double> clip_norm,
                  std::optional<double> clip_global_norm, int64_t accumulate, nb::handle decays) {
-            const Common common{schedule_from(rate), clip_norm, clip_global_norm, accumulate,
+            const Common common{rate_from(rate), clip_norm, clip_global_norm, accumulate,
                                 decays_from(decays)};
             new (self) Kind(common.in(make(values...)), calling_line());
           },
@@ -245,9 +295,9 @@ void bind_adam(nb::module_& nn) {
           [](nn::Adam* self, nb::handle rate, double beta1, double beta2, double epsilon,
              std::optional<double> clip_norm, std::optional<double> clip_global_norm,
              int64_t accumulate) {
-            new (self) nn::Adam({schedule_from(rate), beta1, beta2, epsilon, clip_norm,
-                                 clip_global_norm, accumulate},
-                                calling_line());
+            new (self) nn::Adam(
+                {rate_from(rate), beta1, beta2, epsilon, clip_norm, clip_global_norm, accumulate},
+                calling_line());
           },
           arg("learning_rate") = 1e-3, nb::kw_only(), arg("beta1") = 0.9, arg("beta2") = 0.999,
           arg("epsilon") = 1e-8, arg("clip_norm") = nb::none(),

@@ -283,8 +283,7 @@ std::shared_ptr<const CompiledFunction> TraceCache::program_for(const Match& fou
     if (!is_noted_) note_held();
     return known;
   }
-  // The programs of one trace may use half of the cache.
-  auto made = found.trace->program_for(found.trace, key, function_.options.cache_limit.count / 2);
+  auto made = found.trace->program_for(found.trace, key, room_for(*found.trace));
   const std::lock_guard guard(lock_);
   evict();
   warn_of_limit(call);
@@ -299,6 +298,17 @@ void TraceCache::emit(FunctionTrace& trace, const CompiledFunction& program, Sou
   code_bytes_ += compile::code_made_here() - code_before;
   evict();
   warn_of_limit(call);
+}
+
+// The bytes that the programs of one trace may use: what other traces leave, and at least half of
+// the limit, for which older traces make room.
+int64_t TraceCache::room_for(const FunctionTrace& trace) const {
+  const std::lock_guard guard(lock_);
+  const int64_t limit = function_.options.cache_limit.count;
+  int64_t left = limit;
+  for (const auto& each : traces_)
+    left -= each.get() == &trace ? trace.bytes() - trace.programs.bytes() : each->bytes();
+  return std::max(limit / 2, left);
 }
 
 void TraceCache::evict() {
@@ -335,17 +345,18 @@ Programs::Counts TraceCache::programs() const {
 // A cache that is too small compiles at every call, which is otherwise invisible.
 void TraceCache::warn_of_limit(Source call) {
   const Programs::Counts counts = programs();
-  if (warned_of_limit_ || dropped_.remade() + counts.remade == 0) return;
+  const int64_t remade = dropped_.remade() + counts.remade;
+  if (warned_of_limit_ || remade == 0) return;
   warned_of_limit_ = true;
   int64_t held = 0;
   for (const auto& trace : traces_) held += trace->bytes();
-  warn(cat(function_.title(),
+  warn(cat(function_.title(), function_.at.known() ? cat(" (", function_.at.text(), ")") : "",
            " compiles a program again that its cache has dropped: the cache holds ",
            counted(traces_.size(), "trace"), " and ", counted(counts.held, "program"), " in ",
-           Bytes(held), " of its limit of ", function_.options.cache_limit,
-           " (half of it for one trace's programs), and has dropped ",
+           Bytes(held), " of its limit of ", function_.options.cache_limit, ", has dropped ",
            counted(dropped_.dropped(), "trace"), " and ", counted(counts.dropped, "program"),
-           "\n  give it a larger limit, such as {.cache_limit = ",
+           ", and made ", remade,
+           " of them again\n  give it a larger limit, such as {.cache_limit = ",
            larger_limit(function_.options.cache_limit.count, held) >> 20,
            "_MiB}; cache_info() lists what it holds"),
        call);

@@ -70,6 +70,7 @@ class TraceCache {
   std::string read_note(const std::string& what, SizePlace place, const std::string& key) const;
   void note_read(FunctionTrace& trace);
   void warn_of_many(const std::string& reason, Source call);
+  int64_t room_for(const FunctionTrace& trace) const;
   void evict();
   void note_dropped(const FunctionTrace& trace) noexcept;
   Programs::Counts programs() const;

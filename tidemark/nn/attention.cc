@@ -92,6 +92,7 @@ MultiHeadAttention::MultiHeadAttention(int64_t heads, int64_t key_size,
   if (options_.rotary && key_size % 2 != 0)
     detail::refuse(kKind, options_.name, cat("cannot rotate keys of ", key_size),
                    "give keys an even size for .rotary", at);
+  (void)detail::taken(options_.kernel_initializer);
 }
 
 Tensor MultiHeadAttention::projected(const Projection& projection, const Tensor& x, int64_t units,

@@ -86,6 +86,9 @@ Tensor run_layer(const Layer& layer, const Tensor& x, Source at) {
   return result;
 }
 
+// An initializer that from here on belongs to a Variable alone, which drops it when it has a value.
+inline Initializer taken(Initializer& option) { return std::exchange(option, nullptr); }
+
 // Throws a UserError that begins with the layer's title.
 [[noreturn]] void refuse(const char* kind, const std::string& name, const std::string& problem,
                          const char* remedy, Source at);

@@ -143,8 +143,8 @@ LSTMState stepped(const LSTMState& state, const Tensor& gates) {
 }  // namespace
 
 LSTM::LSTM(int64_t units, LSTMOptions options, Source at)
-    : kernel(declared("kernel", options.kernel_initializer, options, at)),
-      recurrent(declared("recurrent", options.recurrent_initializer, options, at)),
+    : kernel(declared("kernel", detail::taken(options.kernel_initializer), options, at)),
+      recurrent(declared("recurrent", detail::taken(options.recurrent_initializer), options, at)),
       bias(declared("bias", remembering, options, at)),
       units_(units),
       options_(std::move(options)) {
@@ -184,8 +184,8 @@ RecurrentResult<LSTMState> LSTM::run(const Tensor& x, const RecurrentInput<State
 // ---- GRU ----------------------------------------------------------------------------------------
 
 GRU::GRU(int64_t units, GRUOptions options, Source at)
-    : kernel(declared("kernel", options.kernel_initializer, options, at)),
-      recurrent(declared("recurrent", options.recurrent_initializer, options, at)),
+    : kernel(declared("kernel", detail::taken(options.kernel_initializer), options, at)),
+      recurrent(declared("recurrent", detail::taken(options.recurrent_initializer), options, at)),
       bias(declared("bias", initializers::zeros, options, at)),
       recurrent_bias(declared("recurrent_bias", initializers::zeros, options, at)),
       units_(units),
@@ -226,10 +226,11 @@ RecurrentResult<Tensor> GRU::run(const Tensor& x, const RecurrentInput<State>& i
 // ---- SimpleRNN ----------------------------------------------------------------------------------
 
 SimpleRNN::SimpleRNN(int64_t units, SimpleRNNOptions options, Source at)
-    : kernel(declared("kernel", options.kernel_initializer, options, at)),
-      recurrent(declared("recurrent", options.recurrent_initializer, options, at)),
+    : kernel(declared("kernel", detail::taken(options.kernel_initializer), options, at)),
+      recurrent(declared("recurrent", detail::taken(options.recurrent_initializer), options, at)),
       bias(declared("bias", initializers::zeros, options, at)),
       units_(units),
+      activation_(std::move(options.activation)),
       options_(std::move(options)) {
   check_units(kKind, options_.name, units, at);
   recurrent.set_shape({units, units}, at);
@@ -245,7 +246,7 @@ RecurrentResult<Tensor> SimpleRNN::walk(const Tensor& x, const RecurrentInput<St
   return walked(
       x, start, input.mask, options_,
       [this](const Tensor& h, const Tensor& now) {
-        return options_.activation(matmul(now, kernel) + matmul(h, recurrent) + bias);
+        return activation_(matmul(now, kernel) + matmul(h, recurrent) + bias);
       },
       at);
 }

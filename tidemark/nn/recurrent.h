@@ -134,7 +134,7 @@ class SimpleRNN : public detail::SharedIdentity {
   Variable kernel;     // [features, units]
   Variable recurrent;  // [units, units]
   Variable bias;       // [units]
-  TIDEMARK_FIELDS(kernel, recurrent, bias)
+  TIDEMARK_FIELDS(kernel, recurrent, bias, activation_)
 
   static constexpr const char* kKind = "nn::SimpleRNN";
   Tensor call(const Tensor& x, Source at) const;  // Internal.
@@ -143,7 +143,8 @@ class SimpleRNN : public detail::SharedIdentity {
   RecurrentResult<State> walk(const Tensor& x, const RecurrentInput<State>& input, Source at) const;
 
   int64_t units_;
-  SimpleRNNOptions options_;
+  Activation activation_;
+  SimpleRNNOptions options_;  // Without what is taken from it: the activation and initializers.
 };
 
 // Both directions, one after another along the last axis:

@@ -96,6 +96,7 @@ void initialize(const VariableState& state, Source at) {
   replaced(state, std::move(made), state.at);
   FirstValues::note(state);
   draws.keep();
+  if (!FirstValues::are_recorded()) state.initializer = nullptr;
 }
 
 void check_type(const VariableState& state, const TensorType& type, const char* what,
@@ -179,7 +180,13 @@ void FirstValues::forget() noexcept {
   }
 }
 
-namespace {}  // namespace
+void FirstValues::drop_initializers() const noexcept {
+  for (const auto& state : made_) {
+    Initializer dropped;  // After unlocking.
+    const Guard guard(state->lock);
+    if (state->value.has_value()) std::swap(dropped, state->initializer);
+  }
+}
 
 void tell_tapes(const VariableState& state, const Tensor& value) {
   if (taping() && state.trainable && is_float(state.dtype))

@@ -394,6 +394,13 @@ void Optimizer::declare(const NamedVariables& named) const {
     if (trained[i].second.has_shape()) state_->number_of(trained[i].second, i, trained[i].first);
 }
 
+NamedVariables Optimizer::trained() const {
+  const std::lock_guard guard(state_->lock);
+  NamedVariables named;
+  for (const auto& each : state_->parameters) named.emplace_back(each->name(), each->variable());
+  return named;
+}
+
 size_t Optimizer::built() const {
   const std::lock_guard guard(state_->lock);
   return state_->parameters.size();

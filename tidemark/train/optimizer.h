@@ -60,6 +60,8 @@ class Optimizer {
   void build(const Model& model) const {
     declare(named_variables(model));
   }
+  // The Variables it has state for, by the names that their state has.
+  NamedVariables trained() const;
   // The number of Variables it has state for, and a way back to it: for a load that fails after
   // `build`.
   size_t built() const;
