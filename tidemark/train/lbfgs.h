@@ -39,8 +39,7 @@ class LBFGS {
   explicit LBFGS(LBFGSOptions options = {}, Source at = Source::here());
 
   // Changes the model's trainable Variables until the loss no longer decreases. The loss is a
-  // function without arguments that returns one number; it is traced once. If it throws, the
-  // Variables are where the loss was last evaluated.
+  // function without arguments that returns one number; it is traced once.
   template <class Model>
   LBFGSResult minimize(const std::function<Tensor()>& loss, const Model& model,
                        Source at = Source::here()) const {
