@@ -45,7 +45,4 @@ class Dataset {
   Held holds_;
 };
 
-// Batches of (x, y) for fit.
-nn::Batches pairs_of(const Dataset& dataset, Source at);
-
 }  // namespace tidemark::python

@@ -48,6 +48,7 @@ class PythonLayer {
   // Of a layer of the library; else empty.
   const std::string& name() const { return name_; }
   const Held& callable() const { return callable_; }
+  bool is_native() const { return native_ != nullptr; }  // A layer of the library itself.
 
   void tidemark_walk(const detail::VariablePath& path, const detail::SeeVariable& see) const;
   void tidemark_walk(const detail::VariablePath& path, const detail::ReplaceVariable& replace);

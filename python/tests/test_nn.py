@@ -783,9 +783,9 @@ def test_errors_of_fit():
         "  give an iterable of pairs of tensors or arrays, a td.data.Dataset, or arrays (x, y)"
     )
     three = td.data.from_tensor_slices((x, y, y)).batch(2)
-    assert error_of(lambda: nn.fit(nn.Dense(2), three, loss=nn.losses.mse)) == (
-        "fit: an element of the dataset has 3 tensors, not two\n"
-        "  map the dataset to pairs: batches.map(lambda e: (x, y))"
+    assert error_of(lambda: nn.fit(nn.Dense(2), three, loss=nn.losses.mse), TypeError) == (
+        "fit: a batch is a tuple, not a pair (x, y)\n"
+        "  give an iterable of pairs of tensors or arrays, a td.data.Dataset, or arrays (x, y)"
     )
     assert error_of(lambda: nn.fit(nn.Dense(2), (x, y), loss=nn.losses.mse, progress="loud")) == (
         'fit: progress is "loud"\n  give "automatic", "bar", "lines" or "none"'

@@ -5,6 +5,7 @@
 
 #include "tidemark/base/name_scope.h"
 #include "tidemark/nn/layer.h"
+#include "tidemark/nn/policy.h"
 
 namespace tidemark::detail {
 
@@ -73,7 +74,12 @@ Tensor run_layer(const Layer& layer, const Tensor& x, Source at) {
   Tensor result;
   {
     const LayerScope scope(Layer::kKind, layer.name(), at);
-    result = layer.call(x, at);
+    if constexpr (requires { layer.policy(); }) {
+      const PolicyScope policy(layer.policy());
+      result = layer.call(policy.input(x), at);
+    } else {
+      result = layer.call(x, at);
+    }
   }
   if (observer != nullptr) [[unlikely]]
     observer->see({Layer::kKind, layer.name(), nn::AnyLayer(layer), x, result});

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "tidemark/api/create.h"
+#include "tidemark/api/mode.h"
 #include "tidemark/api/ops.h"
 #include "tidemark/nn/layer_scope.h"
 #include "tidemark/nn/linear.h"
@@ -15,7 +16,7 @@ template <class Options>
 Variable declared(const char* name, Initializer initializer, const Options& options, Source at) {
   return Variable::unshaped(
       std::move(initializer),
-      {.name = detail::parameter_name(options.name, name), .dtype = options.dtype}, at);
+      {.name = detail::parameter_name(options.name, name), .dtype = options.dtype.variable}, at);
 }
 
 void check_units(const char* kind, const std::string& name, int64_t units, Source at) {
@@ -63,6 +64,18 @@ Tensor first_state(const std::optional<Tensor>& initial, const Tensor& x, int64_
   if (!initial) return zeros({x.shape()[0], units}, dtype);
   check_state(layer.kind, layer.name, *initial, x, units, at);
   return *initial;
+}
+
+Tensor in_policy(const detail::PolicyScope& policy, const Tensor& state) {
+  return policy.input(state);
+}
+LSTMState in_policy(const detail::PolicyScope& policy, const LSTMState& state) {
+  return {policy.input(state.h), policy.input(state.c)};
+}
+template <class State>
+RecurrentInput<State> with_state(const detail::PolicyScope& policy, RecurrentInput<State> input) {
+  if (input.initial) input.initial = in_policy(policy, *input.initial);
+  return input;
 }
 
 const Tensor& output_of(const Tensor& state) { return state; }
@@ -146,7 +159,7 @@ RecurrentResult<LSTMState> LSTM::walk(const Tensor& x, const RecurrentInput<Stat
   begin(kernel, 4 * units_, x, input.mask, layer, at);
   const auto first = [&](Tensor State::* part) {
     const auto given = input.initial ? std::optional((*input.initial).*part) : std::nullopt;
-    return first_state(given, x, units_, options_.dtype, layer, at);
+    return first_state(given, x, units_, detail::dtype_read(options_.dtype.variable), layer, at);
   };
   const State start{first(&State::h), first(&State::c)};
   return walked(
@@ -164,7 +177,8 @@ Tensor LSTM::operator()(const Tensor& x, Source at) const {
 RecurrentResult<LSTMState> LSTM::run(const Tensor& x, const RecurrentInput<State>& input,
                                      Source at) const {
   const detail::LayerScope scope(kKind, options_.name, at);
-  return walk(x, input, at);
+  const detail::PolicyScope policy(options_.dtype);
+  return walk(policy.input(x), with_state(policy, input), at);
 }
 
 // ---- GRU ----------------------------------------------------------------------------------------
@@ -186,7 +200,8 @@ RecurrentResult<Tensor> GRU::walk(const Tensor& x, const RecurrentInput<State>& 
                                   Source at) const {
   begin(kernel, 3 * units_, x, input.mask, {kKind, options_.name}, at);
   const State start =
-      first_state(input.initial, x, units_, options_.dtype, {kKind, options_.name}, at);
+      first_state(input.initial, x, units_, detail::dtype_read(options_.dtype.variable),
+                  {kKind, options_.name}, at);
   return walked(
       x, start, input.mask, options_,
       [this](const Tensor& h, const Tensor& now) {
@@ -204,7 +219,8 @@ Tensor GRU::operator()(const Tensor& x, Source at) const { return detail::run_la
 RecurrentResult<Tensor> GRU::run(const Tensor& x, const RecurrentInput<State>& input,
                                  Source at) const {
   const detail::LayerScope scope(kKind, options_.name, at);
-  return walk(x, input, at);
+  const detail::PolicyScope policy(options_.dtype);
+  return walk(policy.input(x), with_state(policy, input), at);
 }
 
 // ---- SimpleRNN ----------------------------------------------------------------------------------
@@ -225,7 +241,8 @@ RecurrentResult<Tensor> SimpleRNN::walk(const Tensor& x, const RecurrentInput<St
                                         Source at) const {
   begin(kernel, units_, x, input.mask, {kKind, options_.name}, at);
   const State start =
-      first_state(input.initial, x, units_, options_.dtype, {kKind, options_.name}, at);
+      first_state(input.initial, x, units_, detail::dtype_read(options_.dtype.variable),
+                  {kKind, options_.name}, at);
   return walked(
       x, start, input.mask, options_,
       [this](const Tensor& h, const Tensor& now) {
@@ -241,7 +258,8 @@ Tensor SimpleRNN::operator()(const Tensor& x, Source at) const {
 RecurrentResult<Tensor> SimpleRNN::run(const Tensor& x, const RecurrentInput<State>& input,
                                        Source at) const {
   const detail::LayerScope scope(kKind, options_.name, at);
-  return walk(x, input, at);
+  const detail::PolicyScope policy(options_.dtype);
+  return walk(policy.input(x), with_state(policy, input), at);
 }
 
 // ---- both directions ----------------------------------------------------------------------------

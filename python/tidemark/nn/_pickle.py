@@ -62,6 +62,8 @@ def _reduce(self):
     kwargs = made.kwargs
     if all(variable.has_shape for _, variable in variables):  # They have values: nothing is drawn any more.
         kwargs = {name: value for name, value in kwargs.items() if not name.endswith("initializer")}
+    if hasattr(self, "policy"):  # A layer made under another global policy is what it was.
+        kwargs = {"dtype": self.policy, **kwargs}
     own = {name: value for name, value in self.__dict__.items() if name != "_arguments"}
     return _restore.layer, (type(self), made.args, kwargs), ([each for each in variables if each[1].has_shape], own)
 

@@ -13,6 +13,7 @@
 #include "tidemark/ops/contract.h"
 #include "tidemark/ops/effect.h"
 #include "tidemark/ops/indexing.h"
+#include "tidemark/ops/linalg.h"
 #include "tidemark/ops/op_def.h"
 #include "tidemark/ops/pointwise.h"
 #include "tidemark/ops/program.h"
@@ -173,9 +174,24 @@ void add_contractions(Maker& make) {
   make.add(
       ops::conv2d, {image, kernel},
       ops::ConvSpec{.stride = {2, 1}, .pad_low = {1, 0}, .pad_high = {0, -1}, .groups = 2}.attrs());
+  make.add(
+      ops::conv3d,
+      {make.parameter(DType::f32, {1, 4, 5, 6, 2}), make.parameter(DType::f32, {2, 3, 1, 2, 7})},
+      ops::ConvSpec{.pad_low = {1, 0, 2}, .spread = {1, 2, 3}, .axes = 3}.attrs());
+  make.add(ops::resample, {a}, ops::ResampleSpec{1, Dim(9), Sampling::cubic, true, false}.attrs());
   const Value rows = make.parameter(DType::f32, {2, 3}),
               columns = make.parameter(DType::f32, {3, 4});
   make.add(ops::accumulate, {make.parameter(DType::f32, {2, 4}), rows, columns});
+}
+
+void add_linear_algebra(Maker& make) {
+  const Value a = make.parameter(DType::f64, {2, 3, 3}), b = make.parameter(DType::f64, {2, 3, 4});
+  for (const auto* op : {&ops::cholesky, &ops::eigh, &ops::expm, &ops::lu, &ops::svd})
+    make.add(*op, {a});
+  make.add(ops::pinv, {b}, attributes(-1.0));
+  make.add(ops::qr, {b}, attributes(true));
+  make.add(ops::solve, {a, b}, attributes(true));
+  make.add(ops::solve_triangular, {a, b}, attributes(true, false, true));
 }
 
 void add_sources(Maker& make) {
@@ -276,6 +292,7 @@ TEST(Text, RoundTripsEveryOp) {
   add_structure(make);
   add_indexing(make);
   add_contractions(make);
+  add_linear_algebra(make);
   add_sources(make);
   add_effects(make);
   add_control(make);
