@@ -3,7 +3,7 @@ import os as _os
 
 from . import _core
 from ._core import *  # noqa: F403
-from . import linalg, random  # noqa: F401
+from . import random  # noqa: F401
 from ._function import function  # noqa: F401
 from . import autograph  # noqa: F401
 from .autograph.range import range  # noqa: F401
@@ -14,6 +14,7 @@ _core._set_package_folder(_os.path.dirname(__file__) + "/")
 # Modules of this package in place of those of the extension, which they extend.
 import tidemark.data as data  # noqa: E402, F401
 import tidemark.io as io  # noqa: E402, F401
+import tidemark.linalg as linalg  # noqa: E402, F401
 import tidemark.memory as memory  # noqa: E402, F401
 import tidemark.nn as nn  # noqa: E402, F401
 import tidemark.report as report  # noqa: E402, F401
