@@ -92,6 +92,12 @@ std::string short_name(std::string_view name) {
   return std::string(colons == std::string_view::npos ? name : name.substr(colons + 1));
 }
 
+// "random" of "random::normal".
+std::string_view space_of(std::string_view name) {
+  const size_t colons = name.rfind("::");
+  return colons == std::string_view::npos ? std::string_view() : name.substr(0, colons);
+}
+
 std::string signature_of(const Function& function, size_t from = 0) {
   std::string text = short_name(function.name) + "(";
   if (from > 0) text += "$self, /, ";
@@ -176,12 +182,12 @@ PyMethodDef* definition(const char* name, Entry entry, const std::string& docume
 
 void add_function(nb::module_& module, size_t i) {
   const Function& function = functions()[i];
-  const bool draws = function.name.starts_with("random::");
-  nb::object home = draws ? nb::object(module.attr("random")) : nb::object(module);
+  const std::string inner(space_of(function.name));
+  nb::object home = inner.empty() ? nb::object(module) : nb::object(module.attr(inner.c_str()));
   const auto* const name = new std::string(short_name(function.name));
   PyMethodDef* const made = definition(name->c_str(), kFunctionEntries[i],
                                        cat(function.signature, "\n--\n\n", function.document));
-  const nb::str module_name(draws ? "tidemark.random" : "tidemark");
+  const nb::str module_name(inner.empty() ? "tidemark" : cat("tidemark.", inner).c_str());
   home.attr(name->c_str()) = nb::steal(PyCFunction_NewEx(made, home.ptr(), module_name.ptr()));
 }
 
@@ -282,6 +288,9 @@ nb::tuple signatures() {
 
 void bind_ops(nb::module_& module) {
   nb::module_ random = module.def_submodule("random", "Random tensors and keys.");
+  nb::module_ complex = module.def_submodule(
+      "complex", "Arithmetic of complex numbers, which are pairs of reals on the last axis.");
+  nb::module_ fft = module.def_submodule("fft", "Fourier transforms.");
   functions().reserve(kMost);
   for (const Callable& callable : callables()) {
     std::optional<Function> function = function_of(callable);

@@ -17,6 +17,7 @@ enum class Routine : uint8_t {
   cummin,
   cumprod,
   cumsum,
+  fft,
   first_equal,
   gather,
   linear_scan,
