@@ -92,12 +92,6 @@ std::string short_name(std::string_view name) {
   return std::string(colons == std::string_view::npos ? name : name.substr(colons + 1));
 }
 
-// "random" of "random::normal".
-std::string_view space_of(std::string_view name) {
-  const size_t colons = name.rfind("::");
-  return colons == std::string_view::npos ? std::string_view() : name.substr(0, colons);
-}
-
 std::string signature_of(const Function& function, size_t from = 0) {
   std::string text = short_name(function.name) + "(";
   if (from > 0) text += "$self, /, ";
@@ -150,7 +144,7 @@ std::string document_of(const Function& function) {
 
 // ---- functions that Python calls ----------------------------------------------------------------
 
-constexpr size_t kMost = 256;
+constexpr size_t kMost = 384;
 std::vector<Function>& functions() {
   static auto* const made = new std::vector<Function>;  // Python's functions point here until exit.
   return *made;
@@ -182,12 +176,14 @@ PyMethodDef* definition(const char* name, Entry entry, const std::string& docume
 
 void add_function(nb::module_& module, size_t i) {
   const Function& function = functions()[i];
-  const std::string inner(space_of(function.name));
-  nb::object home = inner.empty() ? nb::object(module) : nb::object(module.attr(inner.c_str()));
+  const size_t colons = function.name.find("::");
+  const std::string space =
+      colons == std::string::npos ? "" : std::string(function.name.substr(0, colons));
+  nb::object home = space.empty() ? nb::object(module) : nb::object(module.attr(space.c_str()));
   const auto* const name = new std::string(short_name(function.name));
   PyMethodDef* const made = definition(name->c_str(), kFunctionEntries[i],
                                        cat(function.signature, "\n--\n\n", function.document));
-  const nb::str module_name(inner.empty() ? "tidemark" : cat("tidemark.", inner).c_str());
+  const nb::str module_name((space.empty() ? "tidemark" : "tidemark." + space).c_str());
   home.attr(name->c_str()) = nb::steal(PyCFunction_NewEx(made, home.ptr(), module_name.ptr()));
 }
 
@@ -287,10 +283,11 @@ nb::tuple signatures() {
 }  // namespace
 
 void bind_ops(nb::module_& module) {
-  nb::module_ random = module.def_submodule("random", "Random tensors and keys.");
-  nb::module_ complex = module.def_submodule(
+  module.def_submodule("random", "Random tensors and keys.");
+  module.def_submodule("linalg", "Linear algebra on the matrices in the last two axes.");
+  module.def_submodule(
       "complex", "Arithmetic of complex numbers, which are pairs of reals on the last axis.");
-  nb::module_ fft = module.def_submodule("fft", "Fourier transforms.");
+  module.def_submodule("fft", "Fourier transforms.");
   functions().reserve(kMost);
   for (const Callable& callable : callables()) {
     std::optional<Function> function = function_of(callable);

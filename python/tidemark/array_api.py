@@ -2,8 +2,8 @@
 
 Functions have the standard's names and arguments, and are made of Tidemark's own. Of the dtypes there are bool, all
 integers, float32 and float64 (and float16, bfloat16, which the standard does not name); the default ones are float32
-and int32. Not there: complex numbers, and the extensions linalg and fft. Tensors do not change, so `x[...] = value` is
-refused.
+and int32. The extension linalg is there. Not there: complex numbers, and the extension fft. Tensors do not change, so
+`x[...] = value` is refused.
 """
 import builtins as _builtins
 from collections import namedtuple as _namedtuple
@@ -482,3 +482,8 @@ def all(x, /, *, axis=None, keepdims=False):
 
 def any(x, /, *, axis=None, keepdims=False):
     return _td.any(x, axis, keepdims)
+
+
+# ---- the extension linalg ----
+
+from . import _array_api_linalg as linalg  # noqa: E402, F401

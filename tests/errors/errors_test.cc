@@ -298,9 +298,9 @@ TEST(Errors, OfSubscripts) {
   expect_error([&] { x[rows + 7]; },
                "gather: index 7 is out of range for axis 0 of f32[5, 3]\n"
                "  at @\n  indices go from -5 to 4");
-  expect_error([&] { td::update(x, rows, 1); },
-               "update: the subscript must be a view, so it cannot contain a tensor\n"
-               "  at @\n  use td::scatter_add or td::where");
+  expect_error([&] { td::update(x, rows + 7, 1); },
+               "subscript: index 7 is out of range for axis 0 of f32[5, 3]\n"
+               "  at @\n  indices go from -5 to 4");
   expect_error([&] { td::update(x, 0, floats({2})); },
                "broadcast_to: f32[2] does not broadcast to [3]\n"
                "  at @\n  sizes must be equal, or 1 in the operand");
@@ -716,6 +716,39 @@ TEST(Errors, OfSearchesAndCounts) {
   expect_error([&] { td::function([](const Tensor& a) { return td::nonzero(a).indices; })(x); },
                "nonzero: the number of results is known only when the function runs\n"
                "  at @\n  give a bound, td::nonzero(x, {.max_size = 100}); `size` is their number");
+}
+
+TEST(Errors, OfLinearAlgebra) {
+  const std::string matrices =
+      "\n  at @\n  the last two axes are a matrix's, those before them a batch's";
+  expect_error([&] { td::linalg::cholesky(floats({3})); },
+               "cholesky: takes matrices, got f32[3]" + matrices);
+  expect_error([&] { td::linalg::svdvals(wholes({})); },
+               "svdvals: takes matrices, got i32[]" + matrices);
+  expect_error([&] { td::linalg::solve(floats({3}), floats({3})); },
+               "solve: takes matrices, got f32[3] and f32[3]" + matrices);
+  const std::string square = "\n  at @\n  the last two sizes must be equal";
+  expect_error([&] { td::linalg::cholesky(floats({2, 3})); },
+               "cholesky: takes square matrices, got f32[2, 3]" + square);
+  expect_error([&] { td::linalg::inv(floats({2, 3})); },
+               "inv: takes square matrices, got f32[2, 3]" + square);
+  expect_error([&] { td::linalg::solve_triangular(floats({5, 2, 3}), floats({3})); },
+               "solve_triangular: takes square matrices, got f32[5, 2, 3]" + square);
+  expect_error([&] { td::linalg::lstsq(floats({5, 3}), floats({3})); },
+               "lstsq: right sides f32[3] do not fit f32[5, 3]\n"
+               "  at @\n  they have as many rows as the matrix");
+  expect_error([&] { td::linalg::solve(floats({2, 3, 3}), floats({4, 3, 1})); },
+               "solve: shapes [2] and [4] do not broadcast\n"
+               "  at @\n  axis 0 is 2 on one side and 4 on the other");
+  expect_error(
+      [&] {
+        const Tensor x = floats({5, 3});
+        td::GradientTape tape;
+        tape.watch(x);
+        (void)tape.gradient(td::sum(td::linalg::qr(x, {.complete = true}).q), x);
+      },
+      "qr: the gradient of the complete q of f32[5, 3] is not defined\n"
+      "  nothing determines its last columns: leave out .complete");
 }
 
 TEST(Errors, OfScattersAndSegments) {

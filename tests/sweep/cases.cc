@@ -11,6 +11,7 @@
 #include "tidemark/ops/contract.h"
 #include "tidemark/ops/fourier.h"
 #include "tidemark/ops/indexing.h"
+#include "tidemark/ops/linalg.h"
 #include "tidemark/ops/random.h"
 #include "tidemark/ops/reference.h"
 #include "tidemark/ops/scan.h"
@@ -18,6 +19,7 @@
 #include "tidemark/ops/typing.h"
 #include "tidemark/tensor/bind.h"
 #include "tidemark/tensor/tensor_state.h"
+#include "tidemark/types/size.h"
 
 namespace tidemark::sweep {
 namespace {
@@ -693,6 +695,56 @@ void conv_cases(Cases& cases, DType dtype) {
     cases.add_laid_out({cases.draw(dtype, form.x), cases.draw(dtype, form.w)}, form.spec.attrs());
 }
 
+// ---- linear algebra -----------------------------------------------------------------------------
+
+// Matrices whose condition is small: of a shape, and square ones with a diagonal that dominates.
+Tensor dominant(Cases& cases, DType dtype, const Shape& shape) {
+  const int64_t n = shape[-1];
+  return cases.draw(dtype, shape) + (2.0 * static_cast<double>(n)) * eye(n, dtype);
+}
+
+// The operands of an op of linear algebra for matrices of m rows and n columns.
+std::vector<Tensor> linalg_operands(Cases& cases, DType dtype, const Shape& batch, int64_t m,
+                                    int64_t n) {
+  const OpDef& op = cases.op();
+  const auto shaped = [&](int64_t rows, int64_t columns) {
+    Shape shape = batch;
+    shape.push_back(rows);
+    shape.push_back(columns);
+    return shape;
+  };
+  if (op.arity == 2) return {dominant(cases, dtype, shaped(m, m)), cases.draw(dtype, shaped(m, n))};
+  if (op.self == &ops::cholesky || op.self == &ops::lu)
+    return {dominant(cases, dtype, shaped(m, m))};
+  if (op.self == &ops::expm) return {cases.draw(dtype, shaped(m, m), {-0.5, 0.5})};
+  return {cases.draw(dtype, shaped(m, op.self == &ops::eigh ? m : n))};
+}
+
+std::vector<Attrs> linalg_attrs(const OpDef& op) {
+  const auto with = [](std::initializer_list<bool> list) {
+    Attrs attrs;
+    for (const bool each : list) attrs.add(each);
+    return attrs;
+  };
+  if (op.self == &ops::pinv) return {Attrs().add(-1.0), Attrs().add(0.25)};
+  if (op.attrs.size() == 1) return {with({false}), with({true})};
+  if (op.attrs.empty()) return {{}};
+  return {with({true, false, false}), with({false, false, false}), with({true, true, false}),
+          with({false, true, true})};
+}
+
+void linalg_cases(Cases& cases, DType dtype) {
+  if (dtype != DType::f32 && dtype != DType::f64) return;
+  const std::pair<int64_t, int64_t> sizes[] = {{0, 2}, {1, 1}, {2, 3},  {3, 2},
+                                               {4, 4}, {5, 1}, {17, 9}, {9, 33}};
+  for (const Attrs& attrs : linalg_attrs(cases.op())) {
+    for (const auto& [m, n] : sizes) cases.add(linalg_operands(cases, dtype, {}, m, n), attrs);
+    for (const Shape& batch : {Shape{3}, Shape{2, 2}, Shape{0}})
+      cases.add(linalg_operands(cases, dtype, batch, 3, 2), attrs);
+    cases.add_laid_out(linalg_operands(cases, dtype, {2}, 5, 3), attrs);
+  }
+}
+
 // ---- draws --------------------------------------------------------------------------------------
 
 Tensor key(int64_t bits) { return full({}, bits, DType::i64); }
@@ -764,6 +816,15 @@ constexpr Table kTables[] = {{&ops::reshape, reshape_cases},
                              {&ops::top_k, top_k_cases},
                              {&ops::matmul, matmul_cases},
                              {&ops::conv2d, conv_cases},
+                             {&ops::cholesky, linalg_cases},
+                             {&ops::eigh, linalg_cases},
+                             {&ops::expm, linalg_cases},
+                             {&ops::lu, linalg_cases},
+                             {&ops::pinv, linalg_cases},
+                             {&ops::qr, linalg_cases},
+                             {&ops::solve, linalg_cases},
+                             {&ops::solve_triangular, linalg_cases},
+                             {&ops::svd, linalg_cases},
                              {&ops::arange, draw_cases},
                              {&ops::random_bernoulli, draw_cases},
                              {&ops::random_fold, fold_cases},
@@ -844,6 +905,10 @@ std::vector<Case> large_cases_of(const OpDef& op) {
     } else if (op.self == &ops::conv2d) {
       if (!is_float(dtype)) continue;
       cases.add(draws(dtype, {{3, 30, 31, 8}, {3, 3, 8, 16}}), ops::ConvSpec{}.attrs());
+    } else if (op.family == Family::linalg) {
+      if (dtype != DType::f32 && dtype != DType::f64) continue;
+      cases.add(linalg_operands(cases, dtype, {}, 130, 110), linalg_attrs(op)[0]);
+      cases.add(linalg_operands(cases, dtype, {60}, 20, 12), linalg_attrs(op)[0]);
     } else if (op.self == &ops::fourier) {
       if (dtype != DType::f32 && dtype != DType::f64) continue;
       const auto attrs = [](AxisList axes) { return Attrs().add(axes).add(false).add(1.0); };
@@ -933,6 +998,11 @@ std::vector<Case> smooth_cases_of(const OpDef& op) {
     for (Case& c : more.take()) {
       const bool small = std::all_of(c.operands.begin(), c.operands.end(),
                                      [](const Tensor& x) { return x.size() <= 80; });
+      if (op.self == &ops::qr && c.attrs.read().boolean() &&
+          is_less(c.operands[0].shape()[-1], c.operands[0].shape()[-2]))
+        continue;  // Its last columns are not determined.
+      if (op.self == &ops::pinv && c.attrs.read().number() > 0)
+        continue;  // What rtol cuts off counts as 0, which it is not.
       if (small && (c.text.empty() || c.text == "dense")) cases.add(std::move(c.operands), c.attrs);
     }
   }

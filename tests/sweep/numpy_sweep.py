@@ -13,6 +13,7 @@ import sys
 
 try:
     import numpy as np
+    import scipy.linalg
     from scipy import special
 except ImportError:
     print("skipped: NumPy is not installed", file=sys.stderr)
@@ -294,6 +295,87 @@ def order_of(x, axis, descending):
     return x.shape[axis] - 1 - np.flip(last_first, axis)
 
 
+def largest_positive(columns, *others):
+    """Columns whose element of largest magnitude is positive; the signs of other columns follow."""
+    place = np.argmax(np.abs(columns), -2)[..., None, :]
+    sign = np.where(np.take_along_axis(columns, place, -2) < 0, -1.0, 1.0)
+    return [each * sign for each in (columns, *others)]
+
+
+def turned(x):
+    return np.swapaxes(x, -1, -2)
+
+
+def qr(x, complete):
+    q, r = np.linalg.qr(x, "complete" if complete else "reduced")
+    sign = np.ones(q.shape[:-2] + q.shape[-1:])
+    diagonal = np.diagonal(r, axis1=-2, axis2=-1)
+    sign[..., :diagonal.shape[-1]] = np.where(diagonal < 0, -1.0, 1.0)
+    return q * sign[..., None, :], r * sign[..., :, None]
+
+
+def svd(x):
+    u, s, vh = np.linalg.svd(x, full_matrices=False)
+    if s.size == 0:
+        return u, s, vh
+    v, u = largest_positive(turned(vh), u)
+    return u, s, turned(v)
+
+
+def eigh(x):
+    values, vectors = np.linalg.eigh((x + turned(x)) / 2)
+    return values, largest_positive(vectors)[0] if vectors.size else vectors
+
+
+def one_by_one(function, *matrices):
+    """SciPy's functions take one matrix."""
+    batch = matrices[0].shape[:-2]
+    results = [function(*(x[at] for x in matrices)) for at in np.ndindex(batch)]
+    if not results:
+        return None
+    many = isinstance(results[0], tuple)
+    stacked = [np.reshape(np.stack(each), batch + each[0].shape) for each in (zip(*results) if many else [results])]
+    return stacked if many else stacked[0]
+
+
+def eliminated(x):
+    packed, pivots = scipy.linalg.lu_factor(x) if x.size else (x, [])
+    order = np.arange(len(x))
+    for i, j in enumerate(pivots):
+        order[[i, j]] = order[[j, i]]
+    return packed, order
+
+
+def solved_triangle(attrs):
+    return lambda a, b: scipy.linalg.solve_triangular(a, b, lower=bool(attrs["lower"]), trans=int(attrs["transposed"]),
+                                                      unit_diagonal=bool(attrs["unit_diagonal"]))
+
+
+def linear_algebra(op, x, attrs, rest, which):
+    """By LAPACK, in f64."""
+    if op == "cholesky":
+        return np.linalg.cholesky((x + turned(x)) / 2)
+    if op == "eigh":
+        return eigh(x)[which]
+    if op == "expm":
+        return one_by_one(scipy.linalg.expm, x)
+    if op == "lu":
+        made = one_by_one(eliminated, x)
+        return made[which] if made else None
+    if op == "pinv":
+        return np.linalg.pinv(x, attrs["rtol"] if attrs["rtol"] >= 0 else 1e-6)
+    if op == "qr":
+        return qr(x, attrs["complete"])[which]
+    if op == "solve":
+        return np.linalg.solve(turned(x) if attrs["transposed"] else x, rest[0])
+    if op == "solve_triangular":
+        return one_by_one(solved_triangle(attrs), x, rest[0]) if x.size else rest[0]
+    return svd(x)[which]
+
+
+LINALG = ("cholesky", "eigh", "expm", "lu", "pinv", "qr", "solve", "solve_triangular", "svd")
+
+
 def computed(case, operands, result):
     """What NumPy gives: an array and how far ours may be from it, absolutely."""
     op, attrs = case["op"], case["attrs"]
@@ -421,6 +503,11 @@ def computed(case, operands, result):
             return y, none
         unit = EPSILON["f64"] if operands[0].dtype == "f64" else EPSILON["f32"]
         return y, x.shape[axis] * unit * np.sum(np.abs(wide(x)), axis=axis, keepdims=True) * np.ones_like(y)
+    if op in LINALG:
+        y = linear_algebra(op, wide(x), attrs, [wide(o.value) for o in operands[1:]], case["which"])
+        if y is None or y.dtype.kind != "f":
+            return y, none
+        return y, 128 * (x.shape[-2] + 1) * EPSILON[operands[0].dtype] * np.max(np.abs(y), initial=0) * np.ones_like(y)
     if op in ("matmul", "conv2d"):
         a, b = operands[0].value, operands[1].value
         if a.dtype.kind != "f":

@@ -9,6 +9,7 @@
 #include "tidemark/ops/effect.h"
 #include "tidemark/ops/fourier.h"
 #include "tidemark/ops/indexing.h"
+#include "tidemark/ops/linalg.h"
 #include "tidemark/ops/op_def.h"
 #include "tidemark/ops/pointwise.h"
 #include "tidemark/ops/program.h"
@@ -97,6 +98,7 @@ std::vector<OpDef> build_catalogue() {
   for (const auto* op : ops::kScanOps) list.push_back(make_op(*op));
   for (const auto* op : ops::kFourierOps) list.push_back(make_op(*op));
   for (const auto* op : ops::kContractOps) list.push_back(make_op(*op));
+  for (const auto* op : ops::kLinalgOps) list.push_back(make_op(*op));
   for (const auto* op : ops::kRandomOps) list.push_back(make_op(*op));
   for (const auto* op : ops::kProgramOps) list.push_back(make_op(*op));
   for (const auto* op : ops::kEffectOps) list.push_back(make_op(*op));

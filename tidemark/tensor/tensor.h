@@ -286,8 +286,8 @@ struct Slices {
   Source at;
 };
 
-// x with `value` (broadcast) assigned to the subscript, which must be a view: no tensor indices. In
-// place if x was moved in and is not shared.
+// x with `value` (broadcast) assigned to the subscript; where tensors in it name an element twice,
+// the last wins. In place if x was moved in and is not shared, and the subscript has no tensors.
 Tensor update(const Operand& x, const Slices& place, const Operand& value);
 
 template <Number T>

@@ -14,6 +14,7 @@
 #include "tidemark/ops/effect.h"
 #include "tidemark/ops/fourier.h"
 #include "tidemark/ops/indexing.h"
+#include "tidemark/ops/linalg.h"
 #include "tidemark/ops/op_def.h"
 #include "tidemark/ops/pointwise.h"
 #include "tidemark/ops/program.h"
@@ -181,6 +182,16 @@ void add_contractions(Maker& make) {
   make.add(ops::accumulate, {make.parameter(DType::f32, {2, 4}), rows, columns});
 }
 
+void add_linear_algebra(Maker& make) {
+  const Value a = make.parameter(DType::f64, {2, 3, 3}), b = make.parameter(DType::f64, {2, 3, 4});
+  for (const auto* op : {&ops::cholesky, &ops::eigh, &ops::expm, &ops::lu, &ops::svd})
+    make.add(*op, {a});
+  make.add(ops::pinv, {b}, attributes(-1.0));
+  make.add(ops::qr, {b}, attributes(true));
+  make.add(ops::solve, {a, b}, attributes(true));
+  make.add(ops::solve_triangular, {a, b}, attributes(true, false, true));
+}
+
 void add_sources(Maker& make) {
   const Sizes shape = {2, 3};
   make.add(ops::arange, {},
@@ -279,6 +290,7 @@ TEST(Text, RoundTripsEveryOp) {
   add_structure(make);
   add_indexing(make);
   add_contractions(make);
+  add_linear_algebra(make);
   add_sources(make);
   add_effects(make);
   add_control(make);

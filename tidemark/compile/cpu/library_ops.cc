@@ -12,7 +12,9 @@
 #include "tidemark/emit/library/index.h"
 #include "tidemark/emit/library/scan.h"
 #include "tidemark/emit/library/sort.h"
+#include "tidemark/emit/linalg/linalg.h"
 #include "tidemark/ops/contract.h"
+#include "tidemark/ops/linalg.h"
 #include "tidemark/ops/lower.h"
 
 namespace tidemark::compile {
@@ -502,6 +504,59 @@ void run_conv2d(std::span<const ArrayRef> operands, const Attrs& attrs, const Ar
   convolve(work, threads, scratch.data());
 }
 
+// ---- linear algebra -----------------------------------------------------------------------------
+
+factor::Problem problem_of(const OpDef& op) {
+  switch (op.routine) {
+    case Routine::eigh:
+      return factor::Problem::eigh;
+    case Routine::expm:
+      return factor::Problem::expm;
+    case Routine::lu:
+      return factor::Problem::lu;
+    case Routine::pinv:
+      return factor::Problem::pinv;
+    case Routine::qr:
+      return factor::Problem::qr;
+    case Routine::solve:
+      return factor::Problem::solve;
+    case Routine::solve_triangular:
+      return factor::Problem::solve_triangular;
+    case Routine::svd:
+      return factor::Problem::svd;
+    default:
+      return factor::Problem::cholesky;
+  }
+}
+
+factor::Work linalg_work(const OpDef& op, std::span<const ArrayRef> operands, const Attrs& attrs,
+                         std::span<const ArrayRef> results) {
+  factor::Work work{.problem = problem_of(op), .operands = operands, .results = results};
+  Attrs::Reader read = attrs.read();
+  if (op.routine == Routine::solve_triangular) work.lower = read.boolean();
+  if (op.routine == Routine::solve_triangular || op.routine == Routine::solve)
+    work.transposed = read.boolean();
+  if (op.routine == Routine::solve_triangular) work.unit = read.boolean();
+  if (op.routine == Routine::pinv)
+    work.cutoff = ops::pinv_cutoff(operands[0].shape, operands[0].dtype, read.number());
+  return work;
+}
+
+int64_t linalg_workspace(const OpDef& op, std::span<const ArrayRef> operands, const Attrs& attrs,
+                         std::span<const ArrayRef> results) {
+  return granted_bytes(
+      factor::scratch_bytes(linalg_work(op, operands, attrs, results), num_threads()));
+}
+
+void run_linalg(const OpDef& op, std::span<const ArrayRef> operands, const Attrs& attrs,
+                std::span<const ArrayRef> results) {
+  const int threads = num_threads();
+  const factor::Work work = linalg_work(op, operands, attrs, results);
+  const Workspace scratch(factor::scratch_bytes(work, threads));
+  if (WorkspacePart::preparing()) return;
+  factor::run(work, threads, scratch.data());
+}
+
 }  // namespace
 
 int64_t library_workspace(const OpDef& op, std::span<const ArrayRef> operands, const Attrs& attrs,
@@ -522,6 +577,16 @@ int64_t library_workspace(const OpDef& op, std::span<const ArrayRef> operands, c
     case Routine::linear_scan:
     case Routine::searchsorted:
       return Dense::bytes(operands[0]) + Dense::bytes(operands[1]);
+    case Routine::cholesky:
+    case Routine::eigh:
+    case Routine::expm:
+    case Routine::lu:
+    case Routine::pinv:
+    case Routine::qr:
+    case Routine::solve:
+    case Routine::solve_triangular:
+    case Routine::svd:
+      return linalg_workspace(op, operands, attrs, results);
     case Routine::first_equal:
       return Dense::bytes(operands[0]) + granted_bytes(result.size() * size_of(result.dtype));
     case Routine::gather:
@@ -557,6 +622,16 @@ void run_library(const OpDef& op, std::span<const ArrayRef> operands, const Attr
       return run_accumulate(operands, result);
     case Routine::arange:
       return run_draw(op, operands, attrs, result);
+    case Routine::cholesky:
+    case Routine::eigh:
+    case Routine::expm:
+    case Routine::lu:
+    case Routine::pinv:
+    case Routine::qr:
+    case Routine::solve:
+    case Routine::solve_triangular:
+    case Routine::svd:
+      return run_linalg(op, operands, attrs, results);
     case Routine::concat:
       return run_concat(operands, attrs, result);
     case Routine::conv2d:
