@@ -298,8 +298,6 @@ Attrs attrs_around(const OpDef& op, const Shape& table, int64_t axis) {
     some[at] = 1;
     if (attr.role == AttrRole::axis)
       attrs.add(axis);
-    else if (attr.role == AttrRole::axes && op.routine == Routine::fft)
-      attrs.add(AxisList{1, 2});
     else if (attr.role == AttrRole::axes)
       attrs.add(AxisList{axis});
     else if (attr.role == AttrRole::permutation)
@@ -329,7 +327,6 @@ Attrs attrs_around(const OpDef& op, const Shape& table, int64_t axis) {
 std::vector<Tensor> operands_around(const OpDef& op, const Tensor& table, int64_t axis) {
   const Tensor row = cast(arange(0, table.shape()[1]), f32) * 0.25;
   const Shape four = with_size(table.shape(), axis, 4);
-  if (op.routine == Routine::fft) return {reshape(table, {table.shape()[0], -1, 2})};
   if (op.arity == 1) return {table};
   if (op.family == Family::pointwise && op.arity == 2) return {table, row};
   if (op.family == Family::pointwise) {

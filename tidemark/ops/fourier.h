@@ -12,7 +12,7 @@ Term grad_fourier(const GradContext& context, int index);
 void reference_fourier(const ReferenceContext& context);
 }  // namespace rule
 
-// The transformed axis and the last one, which nothing may cut.
+// The transformed axis and that of the pairs.
 inline constexpr AttrDef kFourierAttrs[] = {{"axes", AttrKind::integers, AttrRole::axes},
                                             {"inverse", AttrKind::boolean},
                                             {"scale", AttrKind::number}};
@@ -24,7 +24,6 @@ inline constexpr NamedOp fourier = {
     .family = Family::scan,
     .accepts = TypeSet::floats,
     .batching = Batching::leading,
-    .cutting = Cutting::alike,
     .attrs = kFourierAttrs,
     .infer = rule::infer_fourier,
     .grad = rule::grad_fourier,
