@@ -362,6 +362,37 @@ for label, sizes in (("small", SMALL), ("large", "1000x1000")):
          lambda torch, a, b: torch.distributions.Beta(a, b).sample(), compared=False)
     case("random::categorical", label, [sizes], lambda td, x: td.random.categorical(x), lambda torch, x: torch.multinomial(torch.softmax(x, -1), 1), compared=False)
 
+# ---- Linear algebra
+
+MATRICES = {str(n): f"{n}x{n}" for n in (16, 64, 256, 512)}
+BATCHES = {"batch of 8": "1000x8x8"}
+
+
+def matrices(name, ours, theirs, word="", shapes=MATRICES, compared=True):
+    over(f"linalg::{name}", shapes, [word], lambda td, x: ours(td.linalg, x), lambda torch, x: theirs(torch.linalg, x), compared)
+
+
+matrices("cholesky", lambda la, x: la.cholesky(x), lambda la, x: la.cholesky(x), "definite")
+matrices("solve", lambda la, x: la.solve(x, x[:, :1]), lambda la, x: la.solve(x, x[:, :1]), "definite")
+matrices("solve_triangular", lambda la, x: la.solve_triangular(x, x), lambda la, x: la.solve_triangular(x, x, upper=False), "definite")
+matrices("inv", lambda la, x: la.inv(x), lambda la, x: la.inv(x), "definite")
+matrices("det", lambda la, x: la.det(x), lambda la, x: la.det(x), "definite", {"16": "16x16"})
+matrices("slogdet", lambda la, x: la.slogdet(x)[1], lambda la, x: la.slogdet(x)[1], "definite")
+matrices("lu", lambda la, x: la.lu(x)[0], lambda la, x: la.lu_factor(x)[0], "definite")
+matrices("pinv", lambda la, x: la.pinv(x), lambda la, x: la.pinv(x), "definite")
+matrices("expm", lambda la, x: la.expm(x), lambda la, x: la.matrix_exp(x), "half")
+matrices("matrix_norm", lambda la, x: la.matrix_norm(x, "nuc"), lambda la, x: la.matrix_norm(x, "nuc"))
+matrices("svdvals", lambda la, x: la.svdvals(x), lambda la, x: la.svdvals(x), "definite")
+matrices("eigvalsh", lambda la, x: la.eigvalsh(x), lambda la, x: la.eigvalsh(x), "definite")
+# Signs of their vectors differ.
+for shapes in (MATRICES, BATCHES):
+    matrices("qr", lambda la, x: la.qr(x)[1], lambda la, x: la.qr(x)[1], shapes=shapes, compared=False)
+    matrices("eigh", lambda la, x: la.eigh(x)[1], lambda la, x: la.eigh(x)[1], shapes=shapes, compared=False)
+    matrices("svd", lambda la, x: la.svd(x)[0], lambda la, x: la.svd(x, full_matrices=False)[0], shapes=shapes, compared=False)
+over("linalg::cholesky_solve", MATRICES, ["definite", "other"], lambda td, l, b: td.linalg.cholesky_solve(l, b), lambda torch, l, b: torch.cholesky_solve(b, l))
+over("linalg::lstsq", {"200 by 50": "200x50"}, [""], lambda td, x: td.linalg.lstsq(x, x[:, :1]), lambda torch, x: torch.linalg.lstsq(x, x[:, :1])[0], compared=False)
+over("linalg::vector_norm", SHAPES, [""], lambda td, x: td.linalg.vector_norm(x, 3, -1), lambda torch, x: torch.linalg.vector_norm(x, 3, -1))
+
 # ---- What has no case, and why
 
 WITHOUT = {
