@@ -9,7 +9,6 @@
 #include "tidemark/api/ops.h"
 #include "tidemark/compile/cpu/eager.h"
 #include "tidemark/ops/contract.h"
-#include "tidemark/ops/fourier.h"
 #include "tidemark/ops/indexing.h"
 #include "tidemark/ops/linalg.h"
 #include "tidemark/ops/random.h"

@@ -7,7 +7,6 @@
 #include <sstream>
 
 #include "tidemark/ops/contract.h"
-#include "tidemark/ops/fourier.h"
 #include "tidemark/ops/indexing.h"
 #include "tidemark/ops/pointwise.h"
 #include "tidemark/ops/reduce.h"

@@ -15,8 +15,8 @@
 #include <map>
 #include <sstream>
 
-#include "tidemark/ops/fourier.h"
 #include "tidemark/ops/op_def.h"
+#include "tidemark/ops/scan.h"
 #include "tidemark/tidemark.h"
 
 namespace tidemark::edges {

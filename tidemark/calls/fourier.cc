@@ -4,7 +4,7 @@
 #include <numbers>
 
 #include "tidemark/calls/create.h"
-#include "tidemark/ops/fourier.h"
+#include "tidemark/ops/scan.h"
 #include "tidemark/ops/structure.h"
 #include "tidemark/ops/typing.h"
 #include "tidemark/tensor/bind.h"

@@ -12,7 +12,6 @@
 #include "tidemark/ops/check_node.h"
 #include "tidemark/ops/contract.h"
 #include "tidemark/ops/effect.h"
-#include "tidemark/ops/fourier.h"
 #include "tidemark/ops/indexing.h"
 #include "tidemark/ops/linalg.h"
 #include "tidemark/ops/op_def.h"
