@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "tidemark/ops/contract.h"
 #include "tidemark/ops/op_def.h"
 
 namespace tidemark::compile {
@@ -12,8 +13,8 @@ double bytes(const TensorType& type) { return elements(type) * size_of(type.dtyp
 
 // How many products are added for one element of a contraction.
 double terms_of(const Graph& graph, const Node& node) {
-  if (node.op->routine == Routine::conv2d) {
-    const Shape& kernel = graph.type(node.inputs[1]).shape;
+  if (node.op->attrs.data() == ops::kConvAttrs) {
+    const Shape& kernel = graph.type(node.inputs.back()).shape;
     return static_cast<double>(kernel[0]) * static_cast<double>(kernel[1]) *
            static_cast<double>(kernel[2]);
   }

@@ -18,6 +18,7 @@ ConvSpec ConvSpec::from(const Attrs& attrs) {
   std::ranges::copy(read.sizes().first(2), spec.pad_high);
   std::ranges::copy(read.integers().first(2), spec.dilation);
   spec.groups = read.integer();
+  spec.by_channel = read.boolean();
   return spec;
 }
 
@@ -29,7 +30,8 @@ Attrs ConvSpec::attrs() const {
       .add(Sizes(pad_low))
       .add(Sizes(pad_high))
       .add(Numbers(dilation))
-      .add(groups);
+      .add(groups)
+      .add(by_channel);
 }
 
 Dim ConvSpec::out_size(int axis, Dim in, int64_t kernel) const {
@@ -145,15 +147,6 @@ void reference_matmul(const ReferenceContext& context) {
   });
 }
 
-void reference_accumulate(const ReferenceContext& context) {
-  reference_matmul({context.op, context.operands.subspan(1), context.result, context.attrs});
-  reference::for_each_index(context.result.shape, [&](std::span<const int64_t>, int64_t i) {
-    reference::write(
-        context.result, i,
-        reference::read_float(context.operands[0], i) + reference::read_float(context.result, i));
-  });
-}
-
 TensorType infer_conv2d(const InferContext& context) {
   const TensorType& x = context.operands[0];
   const TensorType& w = context.operands[1];
@@ -183,9 +176,26 @@ TensorType infer_conv2d(const InferContext& context) {
                     "channels must be the kernel's inputs times the groups, and the outputs a "
                     "multiple of the groups");
   }
+  if (spec.by_channel && (spec.groups != 1 || (x.dtype != DType::f32 && x.dtype != DType::f64))) {
+    throw UserError(cat("conv2d: adds up by channel in one group of f32 or f64, got ", spec.groups,
+                        " of ", x.dtype),
+                    context.at, "leave by_channel out");
+  }
   return {x.dtype,
           {x.shape[0], spec.out_size(0, x.shape[1], w.shape[0]),
            spec.out_size(1, x.shape[2], w.shape[1]), w.shape[3]}};
+}
+
+TensorType infer_accumulate_conv2d(const InferContext& context) {
+  const TensorType added =
+      infer_conv2d({context.op, context.operands.subspan(1), context.attrs, context.at});
+  if (context.operands[0] != added || !ConvSpec::from(context.attrs).by_channel) {
+    throw UserError(cat("accumulate_conv2d: takes a convolution by channel and a sum of the same "
+                        "type, got ",
+                        context.operands[0], " and ", added),
+                    context.at, "cast the sum to the type of the convolution");
+  }
+  return added;
 }
 
 namespace {
@@ -259,11 +269,12 @@ Term grad_conv2d_image(const GradContext& context, const ConvSpec& spec) {
 }
 
 // The gradient by the kernel is the convolution of x with g as the kernel: the batch takes the role
-// of the channels, and strides and dilations are exchanged.
+// of the channels, and strides and dilations are exchanged. It adds up image by image.
 Term grad_conv2d_kernel(const GradContext& context, const ConvSpec& spec) {
   const Term x = context.operands[0], w = context.operands[1];
   ConvSpec over = spec;
   std::swap(over.stride, over.dilation);
+  over.by_channel = spec.groups == 1 && (x.dtype() == DType::f32 || x.dtype() == DType::f64);
   const Term image = swap_within_groups(x, 0, spec.groups);
   const Term kernel = term::transpose(context.g, {1, 2, 0, 3});
   const Term taps = conv2d.apply({image, kernel}, over.attrs());
@@ -311,6 +322,29 @@ void reference_conv2d(const ReferenceContext& context) {
     }
     reference::write(context.result, i, total);
   });
+}
+
+namespace {
+
+// Adds the first operand to what the result has.
+void add_first(const ReferenceContext& context) {
+  reference::for_each_index(context.result.shape, [&](std::span<const int64_t>, int64_t i) {
+    reference::write(
+        context.result, i,
+        reference::read_float(context.operands[0], i) + reference::read_float(context.result, i));
+  });
+}
+
+}  // namespace
+
+void reference_accumulate(const ReferenceContext& context) {
+  reference_matmul({context.op, context.operands.subspan(1), context.result, context.attrs});
+  add_first(context);
+}
+
+void reference_accumulate_conv2d(const ReferenceContext& context) {
+  reference_conv2d({context.op, context.operands.subspan(1), context.result, context.attrs});
+  add_first(context);
 }
 
 }  // namespace rule

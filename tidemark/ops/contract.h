@@ -15,6 +15,9 @@ struct ConvSpec {
   Dim pad_high[2] = {0, 0};
   int64_t dilation[2] = {1, 1};
   int64_t groups = 1;
+  // Whether it adds up channel by channel (contract.h in emit/contract), so that parts of the
+  // channels can be computed one after another. One group of f32 or f64.
+  bool by_channel = false;
 
   static ConvSpec from(const Attrs& attrs);
   Attrs attrs() const;
@@ -26,18 +29,21 @@ namespace rule {
 TensorType infer_matmul(const InferContext& context);
 TensorType infer_accumulate(const InferContext& context);
 TensorType infer_conv2d(const InferContext& context);
+TensorType infer_accumulate_conv2d(const InferContext& context);
 Term grad_matmul(const GradContext& context, int index);
 Term grad_conv2d(const GradContext& context, int index);
 void reference_matmul(const ReferenceContext& context);
 void reference_accumulate(const ReferenceContext& context);
 void reference_conv2d(const ReferenceContext& context);
+void reference_accumulate_conv2d(const ReferenceContext& context);
 }  // namespace rule
 
 inline constexpr AttrDef kConvAttrs[] = {{"stride", AttrKind::integers, AttrRole::window},
                                          {"pad_low", AttrKind::sizes, AttrRole::window_padding},
                                          {"pad_high", AttrKind::sizes, AttrRole::window_padding},
                                          {"dilation", AttrKind::integers, AttrRole::window},
-                                         {"groups", AttrKind::integer, AttrRole::groups}};
+                                         {"groups", AttrKind::integer, AttrRole::groups},
+                                         {"by_channel", AttrKind::boolean}};
 
 inline constexpr CallDef kMatmulCalls[] = {
     {"matmul", "a: tensor, b: tensor, transpose_a: bool = false, transpose_b: bool = false"}};
@@ -65,6 +71,7 @@ inline constexpr NamedOp conv2d = {
     .family = Family::contract,
     .arity = 2,
     .accepts = TypeSet::numbers,
+    .cutting = Cutting::convolution,
     .attrs = kConvAttrs,
     .calls = kConv2dCalls,
     .infer = rule::infer_conv2d,
@@ -86,6 +93,21 @@ inline constexpr NamedOp accumulate = {
     .no_gradient = "it is part of programs only",
     .reference = rule::reference_accumulate,
     .routine = Routine::accumulate,
+    .updates_first = true,
+};
+
+// The same for a convolution by channel, in parts along the channels.
+inline constexpr NamedOp accumulate_conv2d = {
+    .name = "accumulate_conv2d",
+    .brief = "The first operand plus the convolution of the others, channel by channel.",
+    .family = Family::contract,
+    .arity = 3,
+    .accepts = TypeSet::numbers,
+    .attrs = kConvAttrs,
+    .infer = rule::infer_accumulate_conv2d,
+    .no_gradient = "it is part of programs only",
+    .reference = rule::reference_accumulate_conv2d,
+    .routine = Routine::accumulate_conv2d,
     .updates_first = true,
 };
 

@@ -176,6 +176,10 @@ void add_contractions(Maker& make) {
   const Value rows = make.parameter(DType::f32, {2, 3}),
               columns = make.parameter(DType::f32, {3, 4});
   make.add(ops::accumulate, {make.parameter(DType::f32, {2, 4}), rows, columns});
+  make.add(
+      ops::accumulate_conv2d,
+      {make.parameter(DType::f32, {1, 6, 6, 5}), image, make.parameter(DType::f32, {3, 3, 4, 5})},
+      ops::ConvSpec{.by_channel = true}.attrs());
 }
 
 void add_sources(Maker& make) {
@@ -768,7 +772,7 @@ TEST(TextErrors, OfTooMuch) {
   expect_error(
       "function(%x: f32[1, 8, 8, 4], %w: f32[3, 3, 4, 4]) {\n%y: f32[] = conv2d(%x, %w) {stride = "
       "[1, 1], pad_low = [0, 0], pad_high = [0, 0], dilation = [1, 1], groups = "
-      "999999999999999999} return }",
+      "999999999999999999, by_channel = false} return }",
       "p.tm:2:13: conv2d: groups = 999999999999999999 is too many\n  write 1 for a single group of "
       "all channels");
   expect_error(
