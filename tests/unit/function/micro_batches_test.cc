@@ -143,15 +143,15 @@ TEST_P(MicroBatches, KeepTheBitsWithinEveryBudget) {
 INSTANTIATE_TEST_SUITE_P(Models, MicroBatches, testing::ValuesIn(cases()),
                          [](const auto& each) { return each.param.name; });
 
-// Half the activations of a step: nothing is computed again.
+// Where weights are small against activations, half the peak needs no work again.
 TEST(MicroBatchPlan, NeedsNoMoreWorkWhereWeightsAreSmall) {
-  const Case of = cases()[0];
-  const auto usual = gradients_of(of);
+  Case of = cases()[0];
+  of.x = {1024, 128};
   Tensors weights;
-  for (const td::Shape& shape : of.weights) weights.push_back(td::spec(shape));
-  const td::Plan plan = usual.plan(weights, td::spec(of.x));
+  for (const td::Shape& shape : of_layers(16, 128)) weights.push_back(td::spec(shape));
+  const td::Plan plan = gradients_of(of).plan(weights, td::spec(of.x));
   const td::Plan half = plan.within(td::Bytes(plan.peak().count / 2));
-  EXPECT_LE(half.flop(), plan.flop() * 1.02);
+  EXPECT_LE(half.flop(), plan.flop() * 1.01);
 }
 
 }  // namespace
