@@ -1,6 +1,7 @@
 // bars [seconds per row] [--data DIR]: runs every benchmark beside this program, one after another,
 // and counts passed and missed bars. DIR has the public instances for the planner.
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <string>
 #include <vector>
@@ -81,6 +82,11 @@ int main(int argc, char** argv) {
     std::puts("\n-- matmul was not built: oneDNN (libdnnl-dev) is not installed");
   if (exists(folder + "plan"))
     run(folder + "plan" + (data.empty() ? "" : " --data " + data), count);
+  const std::string ops = TIDEMARK_OPS;
+  if (std::system((ops + " --ready").c_str()) == 0)
+    run(ops, count);
+  else
+    std::puts("\n-- bench/ops compares with PyTorch, which is not installed");
   std::printf("\nbars: %d passed, %d missed, %d did not run\n", count.passed, count.missed,
               count.failed);
   return count.missed + count.failed == 0 ? 0 : 1;

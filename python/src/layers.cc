@@ -1,88 +1,10 @@
 // td.nn: the layers. Each is an object of C++; options are keyword arguments.
-#include <nanobind/stl/optional.h>
-#include <nanobind/stl/string.h>
-
-#include "convert.h"
 #include "dtype.h"
 #include "errors.h"
-#include "nn.h"
-#include "source.h"
-#include "variable.h"
-
-// Height and width: 3 or (3, 5).
-template <>
-struct nanobind::detail::type_caster<tidemark::nn::Size2> {
-  tidemark::nn::Size2 value = 1;
-  static constexpr auto Name = const_name("int | tuple[int, int]");
-  template <class T>
-  using Cast = tidemark::nn::Size2;
-  template <class T>
-  static constexpr bool can_cast() {
-    return true;
-  }
-  explicit operator tidemark::nn::Size2() { return value; }
-  bool from_python(handle source, uint8_t, cleanup_list*) noexcept {
-    long numbers[2] = {0, 0};
-    if (PyLong_Check(source.ptr())) {
-      numbers[0] = numbers[1] = PyLong_AsLong(source.ptr());
-    } else if (PyTuple_Check(source.ptr()) && PyTuple_GET_SIZE(source.ptr()) == 2) {
-      for (int i = 0; i < 2; ++i) numbers[i] = PyLong_AsLong(PyTuple_GET_ITEM(source.ptr(), i));
-    } else {
-      return false;
-    }
-    if (PyErr_Occurred() != nullptr) {
-      PyErr_Clear();
-      return false;
-    }
-    value = tidemark::nn::Size2(numbers[0], numbers[1]);
-    return true;
-  }
-  static handle from_cpp(tidemark::nn::Size2 size, rv_policy, cleanup_list*) noexcept {
-    return Py_BuildValue("(ll)", static_cast<long>(size.height), static_cast<long>(size.width));
-  }
-};
+#include "layer_class.h"
 
 namespace tidemark::python {
 namespace {
-
-using nb::arg;
-
-template <class Layer>
-Tensor call(const Layer& layer, nb::handle x) {
-  const Source at = calling_line();
-  const Tensor input = tensor_from(x, at);
-  const nb::gil_scoped_release released;
-  return layer(input, at);
-}
-
-template <class Layer>
-nb::class_<Layer> layer_class(nb::module_& nn, const char* name, const char* doc) {
-  nb::class_<Layer> bound(nn, name, doc, nb::dynamic_attr(), nb::is_weak_referenceable());
-  make_part<Layer>(bound);
-  bound.def("__call__", call<Layer>, arg("x"));
-  if constexpr (requires(const Layer& layer) { layer.name(); })
-    bound.def_prop_ro("name", &Layer::name);
-  return bound;
-}
-
-// A handle is read and assigned as a whole: what was read stays the Variable that it was.
-template <class Layer, class Field>
-void field(nb::class_<Layer>& bound, const char* name, Field Layer::* place, const char* doc) {
-  const auto get = [place](const Layer& layer) -> nb::object {
-    if constexpr (std::is_same_v<Field, Variable>)
-      return wrap(layer.*place);
-    else
-      return layer.*place ? wrap(*(layer.*place)) : nb::none();
-  };
-  const auto set = [place](Layer& layer, const Field& value) { layer.*place = value; };
-  bound.def_prop_rw(name, get, set, nb::for_setter(nb::arg("value").none()), doc);
-}
-
-Padding padding_from(const std::string& name, const char* layer, Source at) {
-  if (name == "valid") return Padding::valid;
-  if (name == "same") return Padding::same;
-  throw UserError(cat(layer, ": padding is \"", name, "\""), at, "give \"valid\" or \"same\"");
-}
 
 void bind_dense(nb::module_& nn) {
   auto dense =
@@ -91,7 +13,7 @@ void bind_dense(nb::module_& nn) {
       .def(
           "__init__",
           [](nn::Dense* self, int64_t units, nb::handle activation, bool use_bias,
-             nb::handle kernel_initializer, nb::handle bias_initializer, DType dtype,
+             nb::handle kernel_initializer, nb::handle bias_initializer, nb::handle dtype,
              std::string name) {
             const Source at = calling_line();
             new (self) nn::Dense(units,
@@ -99,14 +21,14 @@ void bind_dense(nb::module_& nn) {
                                   .use_bias = use_bias,
                                   .kernel_initializer = initializer_from(kernel_initializer),
                                   .bias_initializer = initializer_from(bias_initializer),
-                                  .dtype = dtype,
+                                  .dtype = policy_from(dtype),
                                   .name = std::move(name)},
                                  at);
           },
           arg("units"), nb::kw_only(), arg("activation") = nb::none(), arg("use_bias") = true,
           arg("kernel_initializer") = nn.attr("initializers").attr("glorot_uniform"),
           arg("bias_initializer") = nn.attr("initializers").attr("zeros"),
-          arg("dtype") = DType::f32, arg("name") = "")
+          arg("dtype") = nb::none(), arg("name") = "")
       .def_prop_ro("units", &nn::Dense::units);
   field(dense, "kernel", &nn::Dense::kernel, "[features, units]");
   field(dense, "bias", &nn::Dense::bias, "[units], or None.");
@@ -118,15 +40,16 @@ void bind_basic(nb::module_& nn) {
       "Rows of a table, one for each id: [...] of integers becomes [..., features].");
   embedding.def(
       "__init__",
-      [](nn::Embedding* self, int64_t ids, int64_t features, nb::handle initializer, DType dtype,
-         std::string name) {
-        new (self) nn::Embedding(
-            ids, features,
-            {.initializer = initializer_from(initializer), .dtype = dtype, .name = std::move(name)},
-            calling_line());
+      [](nn::Embedding* self, int64_t ids, int64_t features, nb::handle initializer,
+         nb::handle dtype, std::string name) {
+        new (self) nn::Embedding(ids, features,
+                                 {.initializer = initializer_from(initializer),
+                                  .dtype = policy_from(dtype),
+                                  .name = std::move(name)},
+                                 calling_line());
       },
       arg("ids"), arg("features"), nb::kw_only(),
-      arg("initializer") = nn.attr("initializers").attr("uniform")(), arg("dtype") = DType::f32,
+      arg("initializer") = nn.attr("initializers").attr("uniform")(), arg("dtype") = nb::none(),
       arg("name") = "");
   field(embedding, "table", &nn::Embedding::table, "[ids, features]");
   layer_class<nn::Flatten>(nn, "Flatten", "Merges all axes but the first. A view.")
@@ -150,66 +73,19 @@ void bind_basic(nb::module_& nn) {
           arg("function").none());
 }
 
-void bind_conv(nb::module_& nn) {
-  auto conv =
-      layer_class<nn::Conv2D>(nn, "Conv2D", "Convolution of images, [n, height, width, channels].");
-  conv.def(
-      "__init__",
-      [](nn::Conv2D* self, int64_t filters, nn::Size2 window, nn::Size2 strides,
-         const std::string& padding, nn::Size2 dilations, int64_t groups, nb::handle activation,
-         bool use_bias, nb::handle kernel_initializer, nb::handle bias_initializer, DType dtype,
-         std::string name) {
-        const Source at = calling_line();
-        new (self) nn::Conv2D(filters, window,
-                              {.strides = strides,
-                               .padding = padding_from(padding, "nn.Conv2D", at),
-                               .dilations = dilations,
-                               .groups = groups,
-                               .activation = activation_from(activation, at),
-                               .use_bias = use_bias,
-                               .kernel_initializer = initializer_from(kernel_initializer),
-                               .bias_initializer = initializer_from(bias_initializer),
-                               .dtype = dtype,
-                               .name = std::move(name)},
-                              at);
-      },
-      arg("filters"), arg("window"), nb::kw_only(), arg("strides") = nn::Size2(1),
-      arg("padding") = "valid", arg("dilations") = nn::Size2(1), arg("groups") = 1,
-      arg("activation") = nb::none(), arg("use_bias") = true,
-      arg("kernel_initializer") = nn.attr("initializers").attr("glorot_uniform"),
-      arg("bias_initializer") = nn.attr("initializers").attr("zeros"), arg("dtype") = DType::f32,
-      arg("name") = "");
-  field(conv, "kernel", &nn::Conv2D::kernel, "[height, width, channels / groups, filters]");
-  field(conv, "bias", &nn::Conv2D::bias, "[filters], or None.");
-}
-
-template <class Pool>
-void bind_pool(nb::module_& nn, const char* name, const char* doc) {
-  layer_class<Pool>(nn, name, doc)
-      .def(
-          "__init__",
-          [](Pool* self, nn::Size2 window, std::optional<nn::Size2> strides,
-             const std::string& padding) {
-            new (self) Pool(window, {.strides = strides,
-                                     .padding = padding_from(padding, "pooling", calling_line())});
-          },
-          arg("window") = nn::Size2(2), nb::kw_only(), arg("strides") = nb::none(),
-          arg("padding") = "valid");
-}
-
 void bind_norms(nb::module_& nn) {
   auto layer = layer_class<nn::LayerNorm>(
       nn, "LayerNorm",
       "Normalises the last axis to mean 0 and standard deviation 1, then applies scale and bias.");
   layer.def(
       "__init__",
-      [](nn::LayerNorm* self, double epsilon, bool use_scale, bool use_bias, DType dtype,
+      [](nn::LayerNorm* self, double epsilon, bool use_scale, bool use_bias, nb::handle dtype,
          std::string name) {
-        new (self)
-            nn::LayerNorm({epsilon, use_scale, use_bias, dtype, std::move(name)}, calling_line());
+        new (self) nn::LayerNorm(
+            {epsilon, use_scale, use_bias, policy_from(dtype), std::move(name)}, calling_line());
       },
       nb::kw_only(), arg("epsilon") = 1e-5, arg("use_scale") = true, arg("use_bias") = true,
-      arg("dtype") = DType::f32, arg("name") = "");
+      arg("dtype") = nb::none(), arg("name") = "");
   field(layer, "scale", &nn::LayerNorm::scale, "[features], or None.");
   field(layer, "bias", &nn::LayerNorm::bias, "[features], or None.");
   auto rms = layer_class<nn::RMSNorm>(
@@ -217,10 +93,10 @@ void bind_norms(nb::module_& nn) {
       "Over the last axis: divided by the root of the mean of squares, then scaled by feature.");
   rms.def(
       "__init__",
-      [](nn::RMSNorm* self, double epsilon, DType dtype, std::string name) {
-        new (self) nn::RMSNorm({epsilon, dtype, std::move(name)}, calling_line());
+      [](nn::RMSNorm* self, double epsilon, nb::handle dtype, std::string name) {
+        new (self) nn::RMSNorm({epsilon, policy_from(dtype), std::move(name)}, calling_line());
       },
-      nb::kw_only(), arg("epsilon") = 1e-5, arg("dtype") = DType::f32, arg("name") = "");
+      nb::kw_only(), arg("epsilon") = 1e-5, arg("dtype") = nb::none(), arg("name") = "");
   field(rms, "scale", &nn::RMSNorm::scale, "[features]");
   auto batch = layer_class<nn::BatchNorm>(
       nn, "BatchNorm",
@@ -229,12 +105,13 @@ void bind_norms(nb::module_& nn) {
   batch.def(
       "__init__",
       [](nn::BatchNorm* self, double epsilon, double momentum, bool use_scale, bool use_bias,
-         DType dtype, std::string name) {
-        new (self) nn::BatchNorm({epsilon, momentum, use_scale, use_bias, dtype, std::move(name)},
-                                 calling_line());
+         nb::handle dtype, std::string name) {
+        new (self) nn::BatchNorm(
+            {epsilon, momentum, use_scale, use_bias, policy_from(dtype), std::move(name)},
+            calling_line());
       },
       nb::kw_only(), arg("epsilon") = 1e-3, arg("momentum") = 0.99, arg("use_scale") = true,
-      arg("use_bias") = true, arg("dtype") = DType::f32, arg("name") = "");
+      arg("use_bias") = true, arg("dtype") = nb::none(), arg("name") = "");
   field(batch, "scale", &nn::BatchNorm::scale, "[features], or None.");
   field(batch, "bias", &nn::BatchNorm::bias, "[features], or None.");
   field(batch, "running_mean", &nn::BatchNorm::running_mean, "[features], not trained.");
@@ -248,25 +125,26 @@ void bind_group_norms(nb::module_& nn) {
   group.def(
       "__init__",
       [](nn::GroupNorm* self, int64_t groups, double epsilon, bool use_scale, bool use_bias,
-         DType dtype, std::string name) {
-        new (self) nn::GroupNorm(groups, {epsilon, use_scale, use_bias, dtype, std::move(name)},
-                                 calling_line());
+         nb::handle dtype, std::string name) {
+        new (self) nn::GroupNorm(
+            groups, {epsilon, use_scale, use_bias, policy_from(dtype), std::move(name)},
+            calling_line());
       },
       arg("groups"), nb::kw_only(), arg("epsilon") = 1e-5, arg("use_scale") = true,
-      arg("use_bias") = true, arg("dtype") = DType::f32, arg("name") = "");
+      arg("use_bias") = true, arg("dtype") = nb::none(), arg("name") = "");
   field(group, "scale", &nn::GroupNorm::scale, "[features], or None.");
   field(group, "bias", &nn::GroupNorm::bias, "[features], or None.");
   auto instance = layer_class<nn::InstanceNorm>(
       nn, "InstanceNorm", "On [n, ..., features]: each feature of each example is normalised.");
   instance.def(
       "__init__",
-      [](nn::InstanceNorm* self, double epsilon, bool use_scale, bool use_bias, DType dtype,
+      [](nn::InstanceNorm* self, double epsilon, bool use_scale, bool use_bias, nb::handle dtype,
          std::string name) {
-        new (self) nn::InstanceNorm({epsilon, use_scale, use_bias, dtype, std::move(name)},
-                                    calling_line());
+        new (self) nn::InstanceNorm(
+            {epsilon, use_scale, use_bias, policy_from(dtype), std::move(name)}, calling_line());
       },
       nb::kw_only(), arg("epsilon") = 1e-5, arg("use_scale") = true, arg("use_bias") = true,
-      arg("dtype") = DType::f32, arg("name") = "");
+      arg("dtype") = nb::none(), arg("name") = "");
   field(instance, "scale", &nn::InstanceNorm::scale, "[features], or None.");
   field(instance, "bias", &nn::InstanceNorm::bias, "[features], or None.");
 }
@@ -330,7 +208,7 @@ void bind_attention(nb::module_& nn) {
              std::optional<int64_t> value_size, std::optional<int64_t> output_size,
              std::optional<int64_t> key_heads, std::optional<double> rotary, bool alibi,
              double dropout, double weight_dropout, bool use_bias, nb::handle kernel_initializer,
-             DType dtype, std::string name) {
+             nb::handle dtype, std::string name) {
             new (self) Attention(heads, key_size,
                                  {.causal = causal,
                                   .value_size = value_size,
@@ -342,7 +220,7 @@ void bind_attention(nb::module_& nn) {
                                   .weight_dropout = weight_dropout,
                                   .use_bias = use_bias,
                                   .kernel_initializer = initializer_from(kernel_initializer),
-                                  .dtype = dtype,
+                                  .dtype = policy_from(dtype),
                                   .name = std::move(name)},
                                  calling_line());
           },
@@ -351,7 +229,7 @@ void bind_attention(nb::module_& nn) {
           arg("key_heads") = nb::none(), arg("rotary") = nb::none(), arg("alibi") = false,
           arg("dropout") = 0.0, arg("weight_dropout") = 0.0, arg("use_bias") = true,
           arg("kernel_initializer") = nn.attr("initializers").attr("glorot_uniform"),
-          arg("dtype") = DType::f32, arg("name") = "")
+          arg("dtype") = nb::none(), arg("name") = "")
       .def(
           "__call__",
           [](const Attention& layer, nb::handle x, nb::handle memory, nb::handle mask,
@@ -419,7 +297,7 @@ void def_recurrent_init(nb::class_<Layer>& cls, nb::module_& nn) {
   cls.def(
       "__init__",
       [](Layer* self, int64_t units, bool return_sequences, bool reverse, std::optional<Save> save,
-         nb::handle kernel_initializer, nb::handle recurrent_initializer, DType dtype,
+         nb::handle kernel_initializer, nb::handle recurrent_initializer, nb::handle dtype,
          std::string name) {
         new (self) Layer(units,
                          {.return_sequences = return_sequences,
@@ -427,7 +305,7 @@ void def_recurrent_init(nb::class_<Layer>& cls, nb::module_& nn) {
                           .save = save ? *save : Save::automatic(),
                           .kernel_initializer = initializer_from(kernel_initializer),
                           .recurrent_initializer = initializer_from(recurrent_initializer),
-                          .dtype = dtype,
+                          .dtype = policy_from(dtype),
                           .name = std::move(name)},
                          calling_line());
       },
@@ -435,7 +313,7 @@ void def_recurrent_init(nb::class_<Layer>& cls, nb::module_& nn) {
       arg("save") = nb::none(),
       arg("kernel_initializer") = nn.attr("initializers").attr("glorot_uniform"),
       arg("recurrent_initializer") = nn.attr("initializers").attr("orthogonal"),
-      arg("dtype") = DType::f32, arg("name") = "");
+      arg("dtype") = nb::none(), arg("name") = "");
 }
 
 void bind_other_recurrent(nb::module_& nn) {
@@ -456,7 +334,7 @@ void bind_other_recurrent(nb::module_& nn) {
       "__init__",
       [](nn::SimpleRNN* self, int64_t units, nb::handle activation, bool return_sequences,
          bool reverse, std::optional<Save> save, nb::handle kernel_initializer,
-         nb::handle recurrent_initializer, DType dtype, std::string name) {
+         nb::handle recurrent_initializer, nb::handle dtype, std::string name) {
         const Source at = calling_line();
         new (self) nn::SimpleRNN(units,
                                  {.activation = activation_from(activation, at),
@@ -465,13 +343,13 @@ void bind_other_recurrent(nb::module_& nn) {
                                   .save = save ? *save : Save::automatic(),
                                   .kernel_initializer = initializer_from(kernel_initializer),
                                   .recurrent_initializer = initializer_from(recurrent_initializer),
-                                  .dtype = dtype,
+                                  .dtype = policy_from(dtype),
                                   .name = std::move(name)},
                                  at);
       },
       arg("units"), nb::kw_only(), arg("activation") = "tanh", arg("return_sequences") = false,
       arg("reverse") = false, arg("save") = nb::none(), arg("kernel_initializer") = glorot,
-      arg("recurrent_initializer") = orthogonal, arg("dtype") = DType::f32, arg("name") = "");
+      arg("recurrent_initializer") = orthogonal, arg("dtype") = nb::none(), arg("name") = "");
   field(rnn, "kernel", &nn::SimpleRNN::kernel, "[features, units]");
   field(rnn, "recurrent", &nn::SimpleRNN::recurrent, "[units, units]");
   field(rnn, "bias", &nn::SimpleRNN::bias, "[units]");
@@ -482,8 +360,8 @@ void bind_other_recurrent(nb::module_& nn) {
       .def(
           "__init__",
           [](nn::Bidirectional* self, nb::handle forward, nb::handle backward, std::string name) {
-            new (self)
-                nn::Bidirectional(PythonLayer(forward), PythonLayer(backward), std::move(name));
+            new (self) nn::Bidirectional(PythonLayer::recorded(forward),
+                                         PythonLayer::recorded(backward), std::move(name));
           },
           arg("forward"), arg("backward"), nb::kw_only(), arg("name") = "");
 }
@@ -508,14 +386,7 @@ void bind_layers(nb::module_& nn) {
   });
   bind_dense(nn);
   bind_basic(nn);
-  bind_conv(nn);
-  bind_pool<nn::MaxPool2D>(nn, "MaxPool2D", "The largest element of each window.");
-  bind_pool<nn::AveragePool2D>(nn, "AveragePool2D",
-                               "The mean of each window; padding does not count.");
-  layer_class<nn::GlobalAveragePool2D>(
-      nn, "GlobalAveragePool2D",
-      "The mean of each channel: [n, height, width, channels] becomes [n, channels].")
-      .def(nb::init<>());
+  bind_image_layers(nn);
   bind_norms(nn);
   bind_group_norms(nn);
   bind_kv_cache(nn);

@@ -34,6 +34,8 @@ class Peers(unittest.TestCase):
         self.refused("no case is called 'chian'; there are chain, chain_big", "chian")
         self.refused("invalid choice: 'numpy'", "--peer", "numpy")
         self.refused("--repeat 0: at least 1 round is needed", "--repeat", "0")
+        self.refused("invalid choice: 'mmx'", "--isa", "mmx")
+        self.refused("'0': from 1 to the ", "--threads", "0")
         self.refused("--peer none goes with no other peer", "--peer", "none", "--peer", "jax")
         self.refused("/nowhere/cases is not there; make it with", "--program", "/nowhere/cases", "chain")
         self.refused("--python /nowhere/python: cannot be run", "--program", PROGRAM, "--python", "/nowhere/python")
@@ -79,6 +81,30 @@ class Peers(unittest.TestCase):
         # Results, and nothing else: 1, 20,000 and 100 floats, each rounded to 64 bytes.
         planned = {case: row["planned_bytes"] for case, row in rows.items()}
         self.assertEqual(planned, {"acc_calls": 64, "accumulate": 80000, "map_big": 448, "eager_ops": None})
+
+    def test_it_measures_by_number_of_threads_and_instruction_set(self):
+        with tempfile.TemporaryDirectory() as folder:
+            prefix = pathlib.Path(folder, "out")
+            done = run("--peer", "none", "--repeat", "1", "--seconds", "0", "--output", prefix, "--program", PROGRAM,
+                       "--isa", "avx2", "--threads", "1,1", "acc_calls")
+            self.assertEqual((done.returncode, done.stderr), (0, ""))
+            markdown = pathlib.Path(f"{prefix}.md").read_text(encoding="utf-8")
+        self.assertIn("| acc_calls, 1 thread | tidemark |", markdown)
+        self.assertIn("| case | who | 1, ms | 1, ms | speed-up |\n|---|---|---|---|---|\n| acc_calls | tidemark |", markdown)
+
+    def test_ops_refuses_what_it_does_not_know(self):
+        script = RUN.parents[1] / "ops" / "run"
+        ask = lambda *arguments: subprocess.run([sys.executable, script, *arguments], capture_output=True, text=True)
+        self.assertIn("usage: bench/ops/run [option...] [word...]", ask("--help").stdout)
+        for text, arguments in (
+            ("invalid choice: 'mmx'", ["--isa", "mmx"]),
+            ("argument --threads: invalid numbers value: '0'", ["--threads", "0"]),
+            ("--repeat 0: at least 1 round is needed", ["--repeat", "0"]),
+        ):
+            done = ask(*arguments)
+            self.assertEqual((done.returncode, done.stdout), (2, ""))
+            self.assertIn(text, done.stderr)
+        self.assertEqual(ask("--ready", "--python", "/nowhere/python").returncode, 3)
 
     def test_a_step_of_training_tells_how_far_it_moved_the_parameters(self):
         with tempfile.TemporaryDirectory() as folder:

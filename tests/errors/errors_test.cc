@@ -81,8 +81,9 @@ TEST(Errors, OfNumbersThatDoNotFit) {
                "  at @\n  give it a dtype: td::constant(n, td::i64)");
   constexpr uint64_t kMost = UINT64_MAX;
   const std::string too_large =
-      "18446744073709551615 does not fit i64, the widest dtype of integers\n"
-      "  at @\n  give it as a float: static_cast<double>(n)";
+      "18446744073709551615 does not fit i64, in which plain integers are held\n"
+      "  at @\n  give it as a float, static_cast<double>(n), or as a tensor: "
+      "td::constant(std::vector<uint64_t>{n}, td::Shape{})";
   expect_error([&] { n + kMost; }, too_large);
   expect_error([&] { Tensor{kMost}; }, too_large);
   expect_error([&] { td::constant({uint64_t{1}, kMost}, td::i64); }, too_large);
@@ -90,6 +91,25 @@ TEST(Errors, OfNumbersThatDoNotFit) {
   expect_error([&] { td::constant({1, 256}, td::u8); },
                "constant: 256 does not fit u8\n"
                "  at @\n  name a wider dtype: td::constant(values, td::i64)");
+  expect_error([&] { td::ones({2}, td::i8) - 129; },
+               "subtract: 129 does not fit i8\n  at @\n  cast the tensor to a wider dtype first");
+  expect_error([&] { td::ones({2}, td::u64) * -1; },
+               "multiply: -1 does not fit u64\n  at @\n  cast the tensor to a wider dtype first");
+  expect_error([&] { td::arange(0, 40000, 1, td::i16); },
+               "arange: 39999 does not fit i16\n"
+               "  at @\n  name a wider dtype: td::arange(start, stop, step, td::i64)");
+  expect_error([&] { td::random::integers({2}, {.high = 70000, .dtype = td::u16}); },
+               "random::integers: [0, 70000) does not fit u16\n"
+               "  at @\n  name a wider dtype: {.dtype = td::i64}");
+  // A number of u64 beyond i64 does not count from the end.
+  const Tensor far = td::constant(std::vector<uint64_t>{0, kMost});
+  expect_error([&] { td::gather(n, far); },
+               "gather: index 18446744073709551615 is out of range for axis 0 of i32[2]\n"
+               "  at @\n  indices go from -2 to 1");
+  expect_error(
+      [&] { td::scatter_nd(td::reshape(far, {2, 1}), n, {5}); },
+      "scatter_nd: index 18446744073709551615 is out of range for axis 0 of the shape [5]\n"
+      "  at @\n  indices go from -5 to 4");
   expect_error([&] { td::full({2}, 300, td::u8); },
                "constant: 300 does not fit u8\n  at @\n  cast the tensor to a wider dtype first");
 }
@@ -278,9 +298,9 @@ TEST(Errors, OfSubscripts) {
   expect_error([&] { x[rows + 7]; },
                "gather: index 7 is out of range for axis 0 of f32[5, 3]\n"
                "  at @\n  indices go from -5 to 4");
-  expect_error([&] { td::update(x, rows, 1); },
-               "update: the subscript must be a view, so it cannot contain a tensor\n"
-               "  at @\n  use td::scatter_add or td::where");
+  expect_error([&] { td::update(x, rows + 7, 1); },
+               "subscript: index 7 is out of range for axis 0 of f32[5, 3]\n"
+               "  at @\n  indices go from -5 to 4");
   expect_error([&] { td::update(x, 0, floats({2})); },
                "broadcast_to: f32[2] does not broadcast to [3]\n"
                "  at @\n  sizes must be equal, or 1 in the operand");
@@ -336,6 +356,93 @@ TEST(Errors, OfImages) {
   expect_error([&] { td::max_pool(x, {.size = {6, 2}}); },
                "max_pool: a window of 6 does not fit axis 1 of f32[1, 5, 5, 4]\n"
                "  at @\n  use td::Padding::same, or a smaller window");
+}
+
+TEST(Errors, OfConvolutionsOfOtherAxes) {
+  const Tensor row = floats({2, 9, 4}), volume = floats({1, 3, 4, 5, 2});
+  expect_error([&] { td::conv1d(floats({9, 4}), floats({3, 4, 8})); },
+               "conv1d: needs a row [n, width, in] and a kernel [width, in, out], got f32[9, 4] "
+               "and f32[3, 4, 8]\n  at @\n  one row alone: td::expand_dims(x, 0)");
+  expect_error([&] { td::conv1d(row, floats({3, 3, 8})); },
+               "conv1d: f32[2, 9, 4] has 4 channels, the kernel f32[3, 3, 8] takes 3 in each of 1 "
+               "groups\n  at @\n  channels must be the kernel's inputs times the groups");
+  expect_error([&] { td::conv1d(row, floats({3, 4, 8}), {.padding = {{1, 1}, {1, 1}}}); },
+               "conv1d: 2 widths of padding for 1 axis\n"
+               "  at @\n  give {before, after} for every axis of the image");
+  expect_error([&] { td::conv1d(row, floats({3, 4, 8}), {.padding = {{-1, 1}}}); },
+               "conv1d: padding must not be negative, got {-1, 1}\n"
+               "  at @\n  use a slice to make an image smaller");
+  expect_error([&] { td::conv3d(row, floats({1, 1, 1, 2, 3})); },
+               "conv3d: needs an image [n, depth, height, width, in] and a kernel [depth, height, "
+               "width, in, out], got f32[2, 9, 4] and f32[1, 1, 1, 2, 3]\n"
+               "  at @\n  one image alone: td::expand_dims(x, 0)");
+  expect_error([&] { td::conv_transpose3d(volume, floats({2, 2, 2, 3})); },
+               "conv_transpose3d: needs an image of 5 axes and a kernel [depth, height, width, "
+               "out, in], got f32[1, 3, 4, 5, 2] and f32[2, 2, 2, 3]\n"
+               "  at @\n  one image alone: td::expand_dims(x, 0)");
+  expect_error([&] { td::conv_transpose1d(row, floats({3, 8, 5})); },
+               "conv_transpose1d: f32[2, 9, 4] has 4 channels, the kernel f32[3, 8, 5] takes 5 in "
+               "1 group\n  at @\n  the last axis of both is the number of channels, a multiple of "
+               "the groups");
+  expect_error([&] { td::conv_transpose1d(row, floats({3, 8, 4}), {.sizes = td::Shape{4, 4}}); },
+               "conv_transpose1d: 2 sizes for an image of 1 axis\n"
+               "  at @\n  give the size of every axis but those of the batch and the channels");
+  expect_error(
+      [&] { td::conv_transpose1d(row, floats({3, 8, 4}), {.strides = 2, .sizes = td::Shape{21}}); },
+      "conv_transpose1d: a convolution of size 21 along axis 1 does not give 9\n"
+      "  at @\n  leave the sizes out for the usual ones");
+  expect_error([&] { td::depthwise_conv1d(row, floats({3, 5, 1})); },
+               "depthwise_conv1d: f32[2, 9, 4] and the kernel f32[3, 5, 1] do not fit\n"
+               "  at @\n  the kernel is [width, in, times] for an image of `in` channels");
+}
+
+TEST(Errors, OfPatchesAndSizes) {
+  const Tensor x = floats({1, 5, 5, 4});
+  expect_error([&] { td::pad(x, {{0, 0}, {5, 0}, {0, 0}, {0, 0}}, td::PadMode::reflect); },
+               "pad: 5 elements beyond axis 1 of f32[1, 5, 5, 4] are more than it can mirror\n"
+               "  at @\n  it has 4 to mirror: pad with an edge or a value");
+  expect_error([&] { td::pad(floats({0}), {{1, 0}}, td::PadMode::edge); },
+               "pad: axis 0 of f32[0] has no edge to repeat\n"
+               "  at @\n  pad an empty axis with a value");
+  expect_error([&] { td::pad(x, {{1, 0}}, td::PadMode::edge); },
+               "pad: 1 widths for the 4 axes of f32[1, 5, 5, 4]\n"
+               "  at @\n  give {before, after} for every axis");
+  expect_error([&] { td::pad(floats({3}), {{-2, 0}}, td::PadMode::edge); },
+               "pad: widths must not be negative, got {-2, 0}\n"
+               "  at @\n  use a slice to make a tensor smaller");
+  expect_error([&] { td::resize(x, {4}); },
+               "resize: 1 sizes for f32[1, 5, 5, 4]\n"
+               "  at @\n  give the size of every axis but those of the batch and the channels");
+  expect_error([&] { td::resize(x, {4, 0}); },
+               "resize: axis 2 of f32[1, 5, 5, 4] cannot get size 0\n"
+               "  at @\n  sizes are at least 1");
+  expect_error([&] { td::pixel_shuffle(floats({1, 2, 2, 6}), 2); },
+               "pixel_shuffle: 6 channels of f32[1, 2, 2, 6] are no blocks of 2 x 2\n"
+               "  at @\n  the channels must be a multiple of the factor squared");
+  expect_error([&] { td::pixel_unshuffle(x, 2); },
+               "pixel_unshuffle: f32[1, 5, 5, 4] is not made of blocks of 2 x 2 pixels\n"
+               "  at @\n  height and width must be multiples of the factor");
+  expect_error([&] { td::pixel_shuffle(x, 0); },
+               "pixel_shuffle: the factor must be at least 1, got 0\n"
+               "  at @\n  2 makes blocks of 2 x 2 pixels");
+  expect_error([&] { td::pixel_shuffle(floats({5, 4}), 2); },
+               "pixel_shuffle: needs an image of four axes, got f32[5, 4]\n"
+               "  at @\n  one image alone: td::expand_dims(x, 0)");
+  expect_error([&] { td::adaptive_avg_pool(x, {2}); },
+               "adaptive_avg_pool: 1 sizes for f32[1, 5, 5, 4]\n"
+               "  at @\n  give the size of every axis but those of the batch and the channels");
+  expect_error([&] { td::adaptive_max_pool(x, {2, 0}); },
+               "adaptive_max_pool: axis 2 of f32[1, 5, 5, 4] cannot get size 0\n"
+               "  at @\n  sizes are at least 1");
+  expect_error([&] { td::extract_patches(x, {}); },
+               "extract_patches: 0 sizes\n"
+               "  at @\n  give the size of windows along one, two or three axes");
+  expect_error([&] { td::extract_patches(x, {2, 2}, {.strides = std::vector<int64_t>{1}}); },
+               "extract_patches: 1 strides for 2 sizes\n"
+               "  at @\n  give as many of them as there are sizes");
+  expect_error([&] { td::max_pool3d(x); },
+               "max_pool3d: needs an image of five axes, got f32[1, 5, 5, 4]\n"
+               "  at @\n  one image alone: td::expand_dims(x, 0)");
 }
 
 TEST(Errors, OfCreation) {
@@ -696,6 +803,39 @@ TEST(Errors, OfSearchesAndCounts) {
   expect_error([&] { td::function([](const Tensor& a) { return td::nonzero(a).indices; })(x); },
                "nonzero: the number of results is known only when the function runs\n"
                "  at @\n  give a bound, td::nonzero(x, {.max_size = 100}); `size` is their number");
+}
+
+TEST(Errors, OfLinearAlgebra) {
+  const std::string matrices =
+      "\n  at @\n  the last two axes are a matrix's, those before them a batch's";
+  expect_error([&] { td::linalg::cholesky(floats({3})); },
+               "cholesky: takes matrices, got f32[3]" + matrices);
+  expect_error([&] { td::linalg::svdvals(wholes({})); },
+               "svdvals: takes matrices, got i32[]" + matrices);
+  expect_error([&] { td::linalg::solve(floats({3}), floats({3})); },
+               "solve: takes matrices, got f32[3] and f32[3]" + matrices);
+  const std::string square = "\n  at @\n  the last two sizes must be equal";
+  expect_error([&] { td::linalg::cholesky(floats({2, 3})); },
+               "cholesky: takes square matrices, got f32[2, 3]" + square);
+  expect_error([&] { td::linalg::inv(floats({2, 3})); },
+               "inv: takes square matrices, got f32[2, 3]" + square);
+  expect_error([&] { td::linalg::solve_triangular(floats({5, 2, 3}), floats({3})); },
+               "solve_triangular: takes square matrices, got f32[5, 2, 3]" + square);
+  expect_error([&] { td::linalg::lstsq(floats({5, 3}), floats({3})); },
+               "lstsq: right sides f32[3] do not fit f32[5, 3]\n"
+               "  at @\n  they have as many rows as the matrix");
+  expect_error([&] { td::linalg::solve(floats({2, 3, 3}), floats({4, 3, 1})); },
+               "solve: shapes [2] and [4] do not broadcast\n"
+               "  at @\n  axis 0 is 2 on one side and 4 on the other");
+  expect_error(
+      [&] {
+        const Tensor x = floats({5, 3});
+        td::GradientTape tape;
+        tape.watch(x);
+        (void)tape.gradient(td::sum(td::linalg::qr(x, {.complete = true}).q), x);
+      },
+      "qr: the gradient of the complete q of f32[5, 3] is not defined\n"
+      "  nothing determines its last columns: leave out .complete");
 }
 
 TEST(Errors, OfScattersAndSegments) {

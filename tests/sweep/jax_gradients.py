@@ -21,7 +21,8 @@ except ImportError:
 
 jax.config.update("jax_enable_x64", True)
 
-DTYPES = {"f32": np.float32, "f64": np.float64, "i32": np.int32, "i64": np.int64, "bool": np.bool_, "u8": np.uint8}
+DTYPES = {"f32": np.float32, "f64": np.float64, "i32": np.int32, "i64": np.int64, "bool": np.bool_,
+          "i8": np.int8, "i16": np.int16, "u8": np.uint8, "u16": np.uint16, "u32": np.uint32, "u64": np.uint64}
 TOLERANCE = {"f64": 1e-10, "f32": 1e-5}
 
 
@@ -36,9 +37,26 @@ def reduced(function):
 
 def conv2d(x, w, attrs):
     pads = list(zip(attrs["pad_low"], attrs["pad_high"]))
-    return jax.lax.conv_general_dilated(x, w, attrs["stride"], pads, rhs_dilation=attrs["dilation"],
-                                        dimension_numbers=("NHWC", "HWIO", "NHWC"),
+    letters = "DHW"[-len(pads):]
+    return jax.lax.conv_general_dilated(x, w, attrs["stride"], pads, lhs_dilation=attrs.get("spread"), rhs_dilation=attrs["dilation"],
+                                        dimension_numbers=(f"N{letters}C", f"{letters}IO", f"N{letters}C"),
                                         feature_group_count=attrs["groups"])
+
+
+def resample(x, attrs):
+    """By the matrix of weights of jax.image, which has no means."""
+    axis, size, back = attrs["axis"], attrs["size"], attrs["transposed"]
+    n, m = (size, x.shape[axis]) if back else (x.shape[axis], size)
+    if n == 0:
+        return x
+    if attrs["sampling"] == 3:
+        weights = np.zeros((m, n))
+        for i in range(m):
+            weights[i, i * n // m:-(-(i + 1) * n // m)] = 1 / (-(-(i + 1) * n // m) - i * n // m)
+    else:
+        method = ["nearest", "linear", "cubic"][attrs["sampling"]]
+        weights = jax.image.resize(jnp.eye(n), (m, n), method, antialias=bool(attrs["antialias"]))
+    return jnp.moveaxis(jnp.tensordot(weights.T if back else weights, x, (1, axis)), 0, axis)
 
 
 def sliced(x, attrs):
@@ -98,6 +116,37 @@ def top_k(x, attrs):
     return jnp.moveaxis(values, -1, attrs["axis"])
 
 
+def largest_positive(columns, *others):
+    """Columns whose element of largest magnitude is positive; the signs of other columns follow."""
+    place = jnp.argmax(jnp.abs(columns), -2, keepdims=True)
+    sign = jax.lax.stop_gradient(jnp.where(jnp.take_along_axis(columns, place, -2) < 0, -1.0, 1.0))
+    return [each * sign for each in (columns, *others)]
+
+
+def left_vectors(x, attrs):
+    u, _, vh = jnp.linalg.svd(x, full_matrices=False)
+    return largest_positive(jnp.swapaxes(vh, -1, -2), u)[1] if u.size else u
+
+
+def orthonormal(x, attrs):
+    """A wide matrix has the q of its square part."""
+    q, r = jnp.linalg.qr(x[..., :x.shape[-2]])
+    return q * jnp.where(jnp.diagonal(r, axis1=-2, axis2=-1) < 0, -1.0, 1.0)[..., None, :] if q.size else q
+
+
+def triangular(a, b, attrs):
+    return jax.lax.linalg.triangular_solve(a, b, left_side=True, lower=bool(attrs["lower"]), transpose_a=bool(attrs["transposed"]),
+                                           unit_diagonal=bool(attrs["unit_diagonal"]))
+
+
+def solve(a, b, attrs):
+    return jnp.linalg.solve(jnp.swapaxes(a, -1, -2) if attrs["transposed"] else a, b)
+
+
+LINALG = {"cholesky": lambda x, a: jnp.linalg.cholesky(x), "expm": lambda x, a: jnp.vectorize(jax.scipy.linalg.expm, signature="(n,n)->(n,n)")(x),
+          "eigh": lambda x, a: jnp.linalg.eigh((x + jnp.swapaxes(x, -1, -2)) / 2)[0], "lu": lambda x, a: jax.lax.linalg.lu(x)[0],
+          "pinv": lambda x, a: jnp.linalg.pinv(x, rtol=a["rtol"] if a["rtol"] >= 0 else None), "qr": orthonormal, "solve": solve,
+          "solve_triangular": triangular, "svd": left_vectors}
 UNARY = {"abs": jnp.abs, "cos": jnp.cos, "erf": jax.scipy.special.erf, "erfc": jax.scipy.special.erfc,
          "gelu": lambda x: jax.nn.gelu(x, approximate=False), "silu": jax.nn.silu, "softplus": jax.nn.softplus,
          "exp": jnp.exp, "expm1": jnp.expm1,
@@ -118,7 +167,7 @@ ATTRS = {"max": reduced(jnp.max), "min": reduced(jnp.min), "prod": reduced(jnp.p
          "log_softmax": lambda x, a: jax.nn.log_softmax(x, a["axis"]),
          "reshape": lambda x, a: x.reshape(a["shape"]), "transpose": lambda x, a: x.transpose(a["order"]),
          "broadcast_to": lambda x, a: jnp.broadcast_to(x, a["shape"]), "slice": sliced, "pad": padded,
-         "cast": lambda x, a: x.astype(DTYPES[a["dtype"]]), "cumsum": cumsum, "sort": sort, "top_k": top_k, "conv2d": conv2d,
+         "cast": lambda x, a: x.astype(DTYPES[a["dtype"]]), "cumsum": cumsum, "sort": sort, "top_k": top_k, "conv2d": conv2d, "conv3d": conv2d, "resample": resample,
          "update": lambda x, y, a: x.at[places(a) if a["begin"] else ()].set(y),
          "gather": lambda x, i, a: jnp.take(x, plain(i, x.shape[a["axis"]]), axis=a["axis"]),
          "take_along_axis": lambda x, i, a: jnp.take_along_axis(x, plain(i, x.shape[a["axis"]]), a["axis"]),
@@ -132,6 +181,8 @@ def function_of(case):
         return UNARY[op]
     if op in BINARY:
         return BINARY[op]
+    if op in LINALG:
+        return lambda *operands: LINALG[op](*operands, attrs)
     if op in ATTRS:
         return lambda *operands: ATTRS[op](*operands, attrs)
     if op == "clip":

@@ -22,6 +22,7 @@ try:
     import numpy as np
 
     from edges_meaning import BINARY, BITS, DRAWS, ELEMENTWISE, LAST, MEANING, NUMPY, REDUCE, ROWS, UNARY
+    import edges_linalg
     import evaluate
 except ImportError:
     print("skipped: JAX is not installed", file=sys.stderr)
@@ -195,7 +196,8 @@ def structures():
         yield Case("cast", x, to="f32", dtypes=DERIVED)
         yield Case("cast", x, to="f64", dtypes=DERIVED)
     yield Case("cast", POINTS, to="i32", dtypes=("f64", "f32"))
-    yield Case("cast", POINTS, to="u8", dtypes=("f64", "f32"))
+    for to in ("i8", "i16", "u8", "u16", "u32", "u64"):
+        yield Case("cast", POINTS, to=to, dtypes=("f64", "f32"))
     yield Case("cast", POINTS, to="bool", dtypes=("f64", "f32"))
     yield Case("cast", POINTS, to="f16", dtypes=("f32",), orders=0)
     yield Case("squeeze", np.full((1, 2, 1), NAN))
@@ -300,6 +302,34 @@ def contractions():
                 yield Case("max_pool", x, size=[2, 2], strides=strides, padding=padding)
                 yield Case("avg_pool", x, size=[2, 2], strides=strides, padding=padding)
     yield Case("conv2d", np.ones((1, 1, 1, 1)), np.zeros((1, 1, 1, 1)))
+    for x in (image, spiked, np.zeros((0, 3, 3, 2))):
+        row, volume = x[:, 1], x[:, None]
+        kernel = np.ones((2, 2, 3, 2)) * [[1.], [-2], [0.5]]
+        for padding in ("valid", "same"):
+            yield Case("conv1d", row, np.ones((2, 2, 1)) * [[1.], [-2]], padding=padding)
+            yield Case("conv3d", volume, np.ones((1, 2, 2, 2, 1)) * [[1.], [-2]], padding=padding)
+            yield Case("max_pool1d", row, padding=padding)
+            yield Case("avg_pool1d", row, padding=padding)
+            yield Case("extract_patches", x, sizes=[2, 2], padding=padding)
+        yield Case("max_pool3d", volume, padding="same")
+        yield Case("avg_pool3d", volume, padding="same")
+        yield Case("conv_transpose1d", row, kernel[0])
+        yield Case("conv_transpose2d", x, kernel)
+        yield Case("conv_transpose3d", volume, kernel[None])
+        yield Case("depthwise_conv1d", row, kernel[0, :, :2])
+        yield Case("depthwise_conv2d", x, kernel[:, :, :2])
+        yield Case("separable_conv1d", row, kernel[0, :, :2], np.ones((1, 4, 2)))
+        yield Case("separable_conv2d", x, kernel[:, :, :2], np.ones((1, 1, 4, 2)))
+        yield Case("pixel_unshuffle", x[:, :2, :2])
+        yield Case("pixel_shuffle", np.concatenate([x, x], -1))
+    # What has no weight is not there for us, and 0 times infinity for a product of matrices.
+    for x in (image, np.zeros((0, 3, 3, 2))):
+        for shape in ([5, 2], [1, 3]):
+            yield Case("resample", x, shape=shape)
+            yield Case("resize", x, shape=shape, method="nearest")
+            yield Case("resize", x, shape=shape, antialias=1)
+            yield Case("adaptive_avg_pool", x, sizes=shape)
+    yield Case("adaptive_max_pool", np.arange(18.).reshape(1, 3, 3, 2) * 7 % 19, sizes=[2, 1])
     yield Case("avg_pool", np.full((1, 16, 16, 1), 1 / 3), size=[16, 16])
     yield Case("avg_pool", np.full((1, 2, 2, 1), 6e4))
     q, k = np.array([[0., 0], [1, -1], [10, 3]]), np.array([[0., 0], [5, 1], [-3, 2]])
@@ -371,7 +401,7 @@ def by_numpy(function, *arguments):
 
 def traced(case, operands):
     """A function of the float operands that gives the value, and as many derivatives as the case asks for."""
-    function = MEANING[case.name]
+    function = {**MEANING, **edges_linalg.MEANING}[case.name]
     floats = [i for i, x in enumerate(operands) if x.dtype.kind == "f"]
 
     def value(*given):
@@ -442,6 +472,8 @@ def problem(case, dtype, line):
             if mine.shape != want.shape:
                 return f"{label} has shape {list(mine.shape)}, that of JAX {list(want.shape)}"
             room, least = (VALUE_ROOM.get(given, 0), LEAST.get(given, 0)) if order == 0 else (SLOPE_ROOM[given], SLOPE_LEAST[given])
+            if case.name in edges_linalg.MEANING:  # The largest element's error reaches the others.
+                least = max(least, 10 * room * np.max(np.abs(want), initial=0, where=np.isfinite(want)))
             right = good(mine, want, room, least)
             if not np.all(right) and dtype != "f64":
                 narrow = narrow or by_jax(case, [x.astype(np.float32) if x.dtype.kind == "f" else x for x in operands])
@@ -467,7 +499,7 @@ def told(operands, mine, want, at):
 def public_functions(headers):
     """What ops.h, random.h and losses.h declare: functions that give tensors, and objects that are called."""
     names = set()
-    for header, prefix in (("calls/ops.h", ""), ("calls/scans.h", ""), ("calls/ordered.h", ""), ("calls/scatter.h", ""), ("grad/pooling.h", ""), ("train/losses.h", "losses::")):
+    for header, prefix in (("calls/ops.h", ""), ("calls/scans.h", ""), ("calls/ordered.h", ""), ("calls/scatter.h", ""), ("calls/linalg.h", ""), ("calls/windows.h", ""), ("grad/pooling.h", ""), ("train/losses.h", "losses::")):
         with open(os.path.join(headers, header), encoding="utf-8") as file:
             text = re.sub(r"//.*", "", re.sub(r"namespace (detail|body) \{.*?\n\}  // namespace \1\n", "", file.read(), flags=re.S))
         for pattern in (r"^(?:Tensor|std::vector<Tensor>) (\w+)\(", r"^inline constexpr \w+ (\w+) = ", r"^\} (\w+);"):
@@ -483,7 +515,7 @@ def uncovered(driver, headers, cases):
 
 
 def main(driver, headers):
-    families = (pointwise, shapes_of_pointwise, reductions, structures, running, ordered, contractions, losses)
+    families = (pointwise, shapes_of_pointwise, reductions, structures, running, ordered, contractions, losses, lambda: edges_linalg.cases(Case))
     cases = [case for family in families for case in family()]
     lacking = sorted(uncovered(driver, headers, cases))
     for name in lacking:

@@ -53,12 +53,9 @@ struct Call {
   }
 };
 
-constexpr DType kDTypes[] = {DType::f16, DType::bf16, DType::f32, DType::f64,
-                             DType::i32, DType::i64,  DType::u8,  DType::boolean};
-
 DType dtype_named(const std::string& name) {
-  for (const DType dtype : kDTypes)
-    if (cat(dtype) == name) return dtype;
+  for (int i = 0; i < kDTypes; ++i)
+    if (cat(static_cast<DType>(i)) == name) return static_cast<DType>(i);
   throw UserError(cat("no dtype is called ", name), Source::here());
 }
 
@@ -212,6 +209,83 @@ RunningOptions running_options(const Call& call) {
 }
 DirectionOptions direction(const Call& call) { return {call.whole("reverse", 0) != 0}; }
 
+// Several results as one row.
+Tensor in_a_row(const Tensors& parts) {
+  Tensors rows;
+  for (const Tensor& part : parts) rows.push_back(reshape(part, {-1}));
+  return concat(rows);
+}
+
+bool is_set(const Call& call, const std::string& name, int64_t fallback = 0) {
+  return call.whole(name, fallback) != 0;
+}
+
+linalg::MatrixNorm matrix_norm_named(const std::string& name) {
+  constexpr const char* names[] = {"fro", "nuc",       "one", "least_one",
+                                   "inf", "least_inf", "two", "least_two"};
+  int64_t i = 0;
+  while (name != names[i]) ++i;
+  return static_cast<linalg::MatrixNorm>(i);
+}
+
+const std::map<std::string, Body>& linear_algebra() {
+  using C = const Call&;
+  using X = const Tensors&;
+  static const std::map<std::string, Body> table = {
+      {"cholesky", [](C, X x) { return linalg::cholesky(x[0]); }},
+      {"solve_triangular",
+       [](C c, X x) {
+         return linalg::solve_triangular(
+             x[0], x[1], {is_set(c, "lower", 1), is_set(c, "transposed"), is_set(c, "unit")});
+       }},
+      {"cholesky_solve", [](C, X x) { return linalg::cholesky_solve(x[0], x[1]); }},
+      {"solve", [](C c, X x) { return linalg::solve(x[0], x[1], {is_set(c, "transposed")}); }},
+      {"inv", [](C, X x) { return linalg::inv(x[0]); }},
+      {"det", [](C, X x) { return linalg::det(x[0]); }},
+      {"slogdet",
+       [](C, X x) {
+         const auto [sign, logdet] = linalg::slogdet(x[0]);
+         return in_a_row({sign, logdet});
+       }},
+      {"lu", [](C, X x) { return linalg::lu(x[0]).lu; }},
+      {"qr",
+       [](C c, X x) {
+         const auto [q, r] = linalg::qr(x[0], {is_set(c, "complete")});
+         return in_a_row({q, r});
+       }},
+      {"eigh",
+       [](C, X x) {
+         const auto [values, vectors] = linalg::eigh(x[0]);
+         return in_a_row({values, vectors});
+       }},
+      {"eigvalsh", [](C, X x) { return linalg::eigvalsh(x[0]); }},
+      {"svd",
+       [](C c, X x) {
+         const auto [u, s, vh] = linalg::svd(x[0], {is_set(c, "full")});
+         return in_a_row({u, s, vh});
+       }},
+      {"svdvals", [](C, X x) { return linalg::svdvals(x[0]); }},
+      {"pinv",
+       [](C c, X x) {
+         const bool is_default = !c.attrs.contains("rtol");
+         return is_default ? linalg::pinv(x[0]) : linalg::pinv(x[0], {c.real("rtol", 0)});
+       }},
+      {"lstsq", [](C, X x) { return linalg::lstsq(x[0], x[1]); }},
+      {"expm", [](C, X x) { return linalg::expm(x[0]); }},
+      {"vector_norm",
+       [](C c, X x) {
+         linalg::VectorNormOptions options{.ord = c.real("ord", 2), .keep = keep_of(c)};
+         if (c.attrs.contains("axes")) options.axes = axes_of(c);
+         return linalg::vector_norm(x[0], options);
+       }},
+      {"matrix_norm",
+       [](C c, X x) {
+         return linalg::matrix_norm(x[0], {matrix_norm_named(c.text("ord")), keep_of(c)});
+       }},
+  };
+  return table;
+}
+
 // The public functions that are no op of one element, a reduction or a row. The names are theirs.
 const std::map<std::string, Body>& composites() {
   using C = const Call&;
@@ -228,6 +302,37 @@ const std::map<std::string, Body>& composites() {
       {"cdist", [](C, X x) { return cdist(x[0], x[1]); }},
       {"concat", [](C c, X x) { return concat(x, c.whole("axis", 0)); }},
       {"conv2d", [](C c, X x) { return conv2d(x[0], x[1], conv_options(c)); }},
+      {"conv1d", [](C c, X x) { return conv1d(x[0], x[1], {.padding = conv_options(c).padding}); }},
+      {"conv3d", [](C c, X x) { return conv3d(x[0], x[1], {.padding = conv_options(c).padding}); }},
+      {"conv_transpose1d", [](C, X x) { return conv_transpose1d(x[0], x[1], {.strides = 2}); }},
+      {"conv_transpose2d",
+       [](C, X x) { return conv_transpose2d(x[0], x[1], {.strides = {2, 3}}); }},
+      {"conv_transpose3d",
+       [](C, X x) { return conv_transpose3d(x[0], x[1], {.strides = {1, 2, 3}}); }},
+      {"depthwise_conv1d", [](C, X x) { return depthwise_conv1d(x[0], x[1]); }},
+      {"depthwise_conv2d", [](C, X x) { return depthwise_conv2d(x[0], x[1]); }},
+      {"separable_conv1d", [](C, X x) { return separable_conv1d(x[0], x[1], x[2]); }},
+      {"separable_conv2d", [](C, X x) { return separable_conv2d(x[0], x[1], x[2]); }},
+      {"resample", [](C c, X x) { return resize(x[0], c.shape(), {.method = Resizing::bicubic}); }},
+      {"resize",
+       [](C c, X x) {
+         const bool nearest = c.text("method") == "nearest";
+         return resize(x[0], c.shape(),
+                       {.method = nearest ? Resizing::nearest : Resizing::bilinear,
+                        .antialias = c.whole("antialias", 0) != 0});
+       }},
+      {"pixel_shuffle", [](C c, X x) { return pixel_shuffle(x[0], c.whole("factor", 2)); }},
+      {"pixel_unshuffle", [](C c, X x) { return pixel_unshuffle(x[0], c.whole("factor", 2)); }},
+      {"max_pool1d", [](C c, X x) { return max_pool1d(x[0], {.padding = conv_options(c).padding}); }},
+      {"avg_pool1d", [](C c, X x) { return avg_pool1d(x[0], {.padding = conv_options(c).padding}); }},
+      {"max_pool3d", [](C c, X x) { return max_pool3d(x[0], {.padding = conv_options(c).padding}); }},
+      {"avg_pool3d", [](C c, X x) { return avg_pool3d(x[0], {.padding = conv_options(c).padding}); }},
+      {"adaptive_max_pool", [](C c, X x) { return adaptive_max_pool(x[0], c.list("sizes")); }},
+      {"adaptive_avg_pool", [](C c, X x) { return adaptive_avg_pool(x[0], c.list("sizes")); }},
+      {"extract_patches",
+       [](C c, X x) {
+         return extract_patches(x[0], c.list("sizes"), {.padding = conv_options(c).padding});
+       }},
       {"cross", [](C, X x) { return cross(x[0], x[1]); }},
       {"bincount",
        [](C c, X x) {
@@ -362,7 +467,8 @@ Body body_of(const std::string& name) {
     return [activation = nn::Activation(name.substr(kActivation.size()))](
                const Call&, const Tensors& x) { return activation(x[0]); };
   }
-  if (const auto found = composites().find(name); found != composites().end()) return found->second;
+  for (const auto* table : {&composites(), &linear_algebra()})
+    if (const auto found = table->find(name); found != table->end()) return found->second;
   const OpDef* const op = find_op(name);
   if (op == nullptr || !is_called_by_op(*op))
     throw UserError(cat("nothing is called ", name), Source::here());
@@ -433,7 +539,8 @@ void run_lines() {
 void list_calls() {
   for (const OpDef& op : catalogue())
     if (is_called_by_op(op)) std::cout << op.name << '\n';
-  for (const auto& [name, body] : composites()) std::cout << name << '\n';
+  for (const auto* table : {&composites(), &linear_algebra()})
+    for (const auto& [name, body] : *table) std::cout << name << '\n';
   for (const char* name : kActivations) std::cout << "activation::" << name << '\n';
 }
 

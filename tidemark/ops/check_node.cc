@@ -49,7 +49,7 @@ class AttributeCheck {
       case AttrRole::padding:
         return check_extents(attr.name, check_length(attr.name, items, rank()));
       case AttrRole::window:
-        return check_extents(attr.name, check_length(attr.name, items, 2));
+        return check_extents(attr.name, check_length(attr.name, items, rank() - 2));
       case AttrRole::groups:
         return check_groups(items[0]);
       default:
@@ -69,7 +69,7 @@ class AttributeCheck {
       case AttrRole::padding:
         return check_extents(attr.name, check_length(attr.name, items, rank()));
       case AttrRole::window_padding:  // Below 0 it takes elements away.
-        return check_extents(attr.name, check_length(attr.name, items, 2), -1);
+        return check_extents(attr.name, check_length(attr.name, items, rank() - 2), -1);
       default:
         return;
     }
@@ -267,7 +267,8 @@ std::vector<TensorType> inferred_types(const Node& node, std::span<const TensorT
     refuse(cat(node.op->name, ": operands ", operands[0], " and ", operands[2], " differ in dtype"),
            "programs do not promote dtypes: add a cast node for one of them");
   }
-  if (family == Family::contract || family == Family::piece || family == Family::row)
+  if (family == Family::contract || family == Family::linalg || family == Family::piece ||
+      family == Family::row)
     check_dtypes(node, operands);
   std::vector<TensorType> results = infer_results({*node.op, operands, node.attrs, Source::none()});
   if (family == Family::reduce)

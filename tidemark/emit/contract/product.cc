@@ -5,6 +5,10 @@
 // finished over the whole depth while it is in the L1 cache. If B is row-major, the first tile
 // writes the packed copy as it reads B, so that packing needs no extra pass. Depth is a multiple of
 // the block of k, so it does not affect the result.
+//
+// Narrow tiles read A and B more often for each fma. There a panel is only so deep that it stays in
+// the L1 cache, and a block of rows of A, as deep, stays in the L2 cache while a group of panels
+// passes over it.
 #include "tidemark/emit/contract/contract.h"
 
 #include <algorithm>
@@ -83,6 +87,7 @@ struct Blocking {
   bool matrix_is_b = false;  // Vector forms: which operand is more than a vector.
   int64_t batch = 1;
   int64_t width = 0, panels = 0;  // Columns of a panel, and how many. Vector forms: pieces.
+  int64_t group = 1;              // Panels that one piece of work covers.
   int64_t tile_rows = 0;          // Of the tallest tile.
   int64_t block_rows = 0, row_blocks = 1;  // Rows one piece of work covers.
   int64_t depth = 0;
@@ -94,7 +99,8 @@ struct Blocking {
   int64_t a_bytes = 0, b_bytes = 0, c_bytes = 0;  // Scratch of one worker.
 
   int64_t worker_bytes() const { return a_bytes + b_bytes + c_bytes; }
-  int64_t pieces() const { return batch * row_blocks * panels; }
+  int64_t groups() const { return divide_up(panels, group); }
+  int64_t pieces() const { return batch * row_blocks * groups(); }
 };
 
 struct Form {
@@ -138,9 +144,12 @@ void cut_tiles(const Contraction& p, const KernelSet<T>& kernels, int threads, b
   const int64_t lanes = kernels.lanes;
   cut.width = std::min<int64_t>(kernels.max_vectors, divide_up(p.n, lanes)) * lanes;
   cut.panels = divide_up(p.n, cut.width);
-  cut.depth = contraction::panel_depth(cut.width * static_cast<int64_t>(sizeof(T)), p.k);
   const int64_t tile_rows = cut.tile_rows = kernels.max_rows[cut.width / lanes - 1];
   const int64_t tiles = divide_up(p.m, tile_rows);
+  const int64_t row_bytes = cut.width * static_cast<int64_t>(sizeof(T));
+  const bool in_l1 =
+      cut.panels > 1 && !low_precision && 2 * kBlock * row_bytes <= device::caches().l1_bytes;
+  cut.depth = in_l1 ? std::min(p.k, kBlock) : contraction::panel_depth(row_bytes, p.k);
   // Enough pieces that threads finish together, each tall enough to amortise its panel. Short work
   // is only cut into equal parts, since handing out pieces would be noticeable. It is cut by rows
   // if there are enough: a thread then continues with the rows that it computed in the previous
@@ -149,15 +158,25 @@ void cut_tiles(const Contraction& p, const KernelSet<T>& kernels, int threads, b
   const bool is_short = work < 3e7;
   const bool by_rows = is_short && cut.batch == 1 && tiles >= 4 * threads;
   const bool even = is_short && cut.batch * cut.panels % threads == 0;
-  int64_t wanted = (even ? 1 : 4) * threads;
-  if (by_rows) wanted = cut.panels * threads;
-  if (threads == 1 || cut.serial) wanted = 1;
-  cut.row_blocks = std::clamp<int64_t>(divide_up(wanted, cut.batch * cut.panels), 1,
-                                       std::max<int64_t>(1, tiles / 4));
+  const bool is_alone = threads == 1 || cut.serial;
+  const int64_t wanted = is_alone ? 1 : (by_rows || even ? 1 : 4) * threads;
+  int64_t blocks = by_rows ? wanted : 1;
+  if (in_l1) {
+    const int64_t a_row_bytes = cut.depth * static_cast<int64_t>(sizeof(T));
+    const int64_t most_rows = device::caches().l2_bytes / 4 / a_row_bytes / tile_rows * tile_rows;
+    blocks = std::max(blocks, divide_up(p.m, std::max(most_rows, 4 * tile_rows)));
+    const int64_t groups =
+        std::clamp<int64_t>(divide_up(wanted, cut.batch * blocks), 1, cut.panels);
+    cut.group = divide_up(cut.panels, groups);
+  }
+  if (!by_rows) blocks = std::max(blocks, divide_up(wanted, cut.batch * cut.groups()));
+  cut.row_blocks = std::clamp<int64_t>(blocks, 1, std::max<int64_t>(1, tiles / 4));
   // An A whose rows do not lie along k costs a line for every element a tile reads; turning it pays
   // when several panels use the copy.
   const bool turn_a = p.a.column_stride != 1 && p.k > 1 && p.m > 1 && cut.panels > 4;
-  cut.copy_a = low_precision || turn_a;
+  // Rows far apart share a few sets of the L2 cache, where a block of them would not stay.
+  const bool gather_a = in_l1 && cut.group > 4 && p.k > kBlock;
+  cut.copy_a = low_precision || turn_a || gather_a;
   cut.pack_a = turn_a && !low_precision && p.a.row_stride == 1;
   if (cut.copy_a) cut.row_blocks = std::max(cut.row_blocks, divide_up(p.m, 32 * tile_rows));
   // Equal parts end together; tiles a row shorter cost less than a part more.
@@ -355,6 +374,23 @@ void copy_into(const KernelSet<T>& kernels, DType dtype, const BlockCopy<T>& blo
   kernels.copy(block);
 }
 
+// Rows of A as tiles read them, over one range of k.
+template <class T>
+void copy_rows(const KernelSet<T>& kernels, const Contraction& p, const Blocking& cut,
+               const Pass<T>& pass, const std::byte* from, T* to) {
+  if (cut.pack_a)
+    return pack_columns(pass, reinterpret_cast<const T*>(from), p.a.column_stride, to);
+  copy_into<T>(kernels, p.a.dtype,
+               {.to = to,
+                .to_row = pass.depth,
+                .from = from,
+                .row_stride = p.a.row_stride,
+                .column_stride = p.a.column_stride,
+                .rows = pass.rows,
+                .columns = pass.depth,
+                .padded_columns = pass.depth});
+}
+
 template <class T>
 void run_tile_pieces(const Contraction& p, const Blocking& cut, int64_t begin, int64_t end,
                      std::byte* scratch) {
@@ -366,41 +402,22 @@ void run_tile_pieces(const Contraction& p, const Blocking& cut, int64_t begin, i
   T* const c_sums = reinterpret_cast<T*>(scratch + cut.a_bytes + cut.b_bytes);
   int64_t copied = -1;  // The rows of A that lie in a_copy, where all of k fits there.
   for (int64_t piece = begin; piece < end; ++piece) {
-    const int64_t column = piece % cut.panels * cut.width;
-    const int64_t outer = piece / cut.panels;
+    const int64_t first = piece % cut.groups() * cut.group;
+    const int64_t outer = piece / cut.groups();
     const int64_t row = outer % cut.row_blocks * cut.block_rows;
     const int64_t entry = outer / cut.row_blocks;
     const Batch::Offsets at = p.batch.at(entry);
     const std::byte* a = p.a.data + (at.a + row * p.a.row_stride) * element;
-    const std::byte* b = p.b.data + (at.b + column * p.b.column_stride) * element;
-    std::byte* c = p.c.data + (at.c + row * p.c.row_stride + column) * element;
-    Pass<T> pass;
+    Pass<T> pass = {};
     pass.rows = std::min(cut.block_rows, p.m - row);
-    pass.columns = std::min(cut.width, p.n - column);
-    pass.tile_rows =
-        cut.pack_a ? cut.tile_rows : kernels.max_rows[divide_up(pass.columns, kernels.lanes) - 1];
     pass.a_is_packed = cut.pack_a;
-    pass.c = low_precision ? c_sums : reinterpret_cast<T*>(c);
-    pass.c_row = low_precision ? cut.width : p.c.row_stride;
     for (int64_t k = 0; k < p.k; k += cut.depth) {
       pass.depth = std::min(cut.depth, p.k - k);
       pass.add = p.add || k > 0;
       const std::byte* a_at = a + k * p.a.column_stride * element;
       if (cut.copy_a) {
-        if (cut.pack_a) {
-          if (copied != outer)
-            pack_columns(pass, reinterpret_cast<const T*>(a_at), p.a.column_stride, a_copy);
-        } else if (copied != outer) {
-          copy_into<T>(kernels, p.a.dtype,
-                       {.to = a_copy,
-                        .to_row = pass.depth,
-                        .from = a_at,
-                        .row_stride = p.a.row_stride,
-                        .column_stride = p.a.column_stride,
-                        .rows = pass.rows,
-                        .columns = pass.depth,
-                        .padded_columns = pass.depth});
-        }
+        pass.tile_rows = cut.tile_rows;
+        if (copied != outer) copy_rows(kernels, p, cut, pass, a_at, a_copy);
         if (cut.depth == p.k) copied = outer;
         pass.a = a_copy;
         pass.a_row = pass.depth;
@@ -410,40 +427,58 @@ void run_tile_pieces(const Contraction& p, const Blocking& cut, int64_t begin, i
         pass.a_row = p.a.row_stride;
         pass.a_step = p.a.column_stride;
       }
-      const std::byte* b_at = b + k * p.b.row_stride * element;
-      pass.packed = nullptr;
-      pass.next_b = nullptr;
-      if (cut.copy_b) {
-        const int64_t width = divide_up(pass.columns, kernels.lanes) * kernels.lanes;
-        copy_into<T>(kernels, p.b.dtype,
-                     {.to = panel,
-                      .to_row = width,
-                      .from = b_at,
-                      .row_stride = p.b.row_stride,
-                      .column_stride = p.b.column_stride,
-                      .rows = pass.depth,
-                      .columns = pass.columns,
-                      .padded_columns = width});
-        pass.b = panel;
-        pass.b_row = width;
-      } else {
-        pass.b = reinterpret_cast<const T*>(b_at);
-        pass.b_row = p.b.row_stride;
-        if (cut.leave_packed) {
-          pass.packed = panel;
-          // The next work to prefetch: the next range of k, or else the next panel.
-          if (k + cut.depth < p.k) {
-            pass.next_b = pass.b + cut.depth * p.b.row_stride;
-          } else if (column + cut.width < p.n) {
-            pass.next_b = pass.b + cut.width - k * p.b.row_stride;
+      const int64_t last = std::min(first + cut.group, cut.panels);
+      for (int64_t number = first; number < last; ++number) {
+        const int64_t column = number * cut.width;
+        std::byte* c = p.c.data + (at.c + row * p.c.row_stride + column) * element;
+        pass.columns = std::min(cut.width, p.n - column);
+        pass.tile_rows = cut.pack_a ? cut.tile_rows
+                                    : kernels.max_rows[divide_up(pass.columns, kernels.lanes) - 1];
+        pass.c = low_precision ? c_sums : reinterpret_cast<T*>(c);
+        pass.c_row = low_precision ? cut.width : p.c.row_stride;
+        const std::byte* b_at =
+            p.b.data + (at.b + column * p.b.column_stride + k * p.b.row_stride) * element;
+        pass.packed = nullptr;
+        pass.next_b = nullptr;
+        if (cut.copy_b) {
+          const int64_t width = divide_up(pass.columns, kernels.lanes) * kernels.lanes;
+          copy_into<T>(kernels, p.b.dtype,
+                       {.to = panel,
+                        .to_row = width,
+                        .from = b_at,
+                        .row_stride = p.b.row_stride,
+                        .column_stride = p.b.column_stride,
+                        .rows = pass.depth,
+                        .columns = pass.columns,
+                        .padded_columns = width});
+          pass.b = panel;
+          pass.b_row = width;
+        } else {
+          pass.b = reinterpret_cast<const T*>(b_at);
+          pass.b_row = p.b.row_stride;
+          if (cut.leave_packed) {
+            pass.packed = panel;
+            // The next work to prefetch: the next panel of the group, else the next range of k,
+            // else the panel after the group.
+            const T* const top = pass.b - k * p.b.row_stride;
+            if (number + 1 < last) {
+              pass.next_b = pass.b + cut.width;
+            } else if (k + cut.depth < p.k) {
+              pass.next_b = pass.b + cut.depth * p.b.row_stride - (number - first) * cut.width;
+            } else if (column + cut.width < p.n) {
+              pass.next_b = top + cut.width;
+            }
           }
         }
+        run_pass(kernels, pass);
       }
-      run_pass(kernels, pass);
     }
     if constexpr (std::is_same_v<T, float>) {
+      // These have one panel a piece, whose sums wait until k has ended.
       if (low_precision) {
         const auto round = p.c.dtype == DType::f16 ? kernels.round_f16 : kernels.round_bf16;
+        const int64_t column = first * cut.width;
+        std::byte* c = p.c.data + (at.c + row * p.c.row_stride + column) * element;
         for (int64_t r = 0; r < pass.rows; ++r) {
           round(c_sums + r * cut.width,
                 reinterpret_cast<uint16_t*>(c + r * p.c.row_stride * element), pass.columns);
@@ -527,7 +562,7 @@ void contract(const Contraction& p, int threads, std::byte* scratch) {
   if (p.k == 0) return fill_zeros(p);
   if (p.c.dtype == DType::f64) return run<double>(p, threads, scratch);
   if (is_float(p.c.dtype)) return run<float>(p, threads, scratch);
-  if (p.c.dtype == DType::i32) return run<int32_t>(p, threads, scratch);
+  if (contraction::is_whole32(p.c.dtype)) return run<int32_t>(p, threads, scratch);
   contraction::contract_integers(p);
 }
 

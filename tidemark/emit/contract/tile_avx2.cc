@@ -25,6 +25,9 @@ struct Floats {
   static void store(T* p, V v, Mask m) { _mm256_maskstore_ps(p, m, v); }
   static V fma(V a, V b, V c) { return _mm256_fmadd_ps(a, b, c); }
   static V add(V a, V b) { return _mm256_add_ps(a, b); }
+  static void add_product(V a, V b, V& sum) {
+    asm("vfmadd231ps %2, %1, %0" : "+x"(sum) : "x"(a), "x"(b));
+  }
 
   // There are no masked loads of 16-bit elements: a part of a vector goes through an array.
   static __m128i load_halves(const uint16_t* p, int64_t count) {
@@ -116,6 +119,7 @@ struct Floats {
 
 struct Ints : InFloats<Floats> {
   using Narrow = Ints;
+  static void add_product(V a, V b, V& sum) { sum = fma(a, b, sum); }
   static V broadcast(const T* p) { return _mm256_castsi256_ps(_mm256_set1_epi32(*p)); }
   static V fma(V a, V b, V c) {
     const __m256i product = _mm256_mullo_epi32(_mm256_castps_si256(a), _mm256_castps_si256(b));
@@ -144,6 +148,9 @@ struct Doubles {
   static void store(T* p, V v, Mask m) { _mm256_maskstore_pd(p, m, v); }
   static V fma(V a, V b, V c) { return _mm256_fmadd_pd(a, b, c); }
   static V add(V a, V b) { return _mm256_add_pd(a, b); }
+  static void add_product(V a, V b, V& sum) {
+    asm("vfmadd231pd %2, %1, %0" : "+x"(sum) : "x"(a), "x"(b));
+  }
 
   static constexpr int kTurned = 2;
   template <class Chains>

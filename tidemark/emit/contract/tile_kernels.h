@@ -21,6 +21,52 @@
 namespace tidemark::contraction {
 
 // The last vector of a row is one of L: S itself, or S::Narrow where so few columns are left.
+// Three rows of A share a pointer: x86 adds once or twice the stride for nothing.
+constexpr int pointers_of(int rows) { return (rows + 2) / 3; }
+
+// sum = fma(a, b, sum). A set with as many registers as a tile needs has its own: with another form
+// of the instruction compilers move accumulators about, and to the stack.
+template <class S>
+[[gnu::always_inline]] inline void add_product(typename S::V a, typename S::V b,
+                                               typename S::V& sum) {
+  if constexpr (requires { S::add_product(a, b, sum); }) {
+    S::add_product(a, b, sum);
+  } else {
+    sum = S::fma(a, b, sum);
+  }
+}
+
+// kPrefetchSteps steps of whole vectors, where A lies along k or in the order of tiles (kStep
+// elements from one step to the next). Little is left beside the fma, so that CPUs that start four
+// instructions a cycle keep two fma units busy.
+template <class S, int kRows, int kVectors, int kStep>
+[[gnu::always_inline]] inline void run_steps(const typename S::T* (&a)[pointers_of(kRows)],
+                                             int64_t a_row, const typename S::T*& b, int64_t b_step,
+                                             typename S::V (&sums)[kRows][kVectors],
+                                             typename S::V (&last_sums)[kRows]) {
+  using V = typename S::V;
+  constexpr int kLanes = S::kLanes, kFull = kVectors - 1;
+  constexpr int kPointers = pointers_of(kRows), kTogether = 2;
+  for (int step = 0; step < kPrefetchSteps; step += kTogether) {
+    TIDEMARK_UNROLL
+    for (int k = 0; k < kTogether; ++k) {
+      V row[kVectors];
+      TIDEMARK_UNROLL
+      for (int v = 0; v < kVectors; ++v) row[v] = S::load(b + v * kLanes);
+      b += b_step;
+      TIDEMARK_UNROLL
+      for (int r = 0; r < kRows; ++r) {
+        const V x = S::broadcast(a[r / 3] + (r % 3) * a_row + k * kStep);
+        TIDEMARK_UNROLL
+        for (int v = 0; v < kFull; ++v) add_product<S>(x, row[v], sums[r][v]);
+        add_product<S>(x, row[kFull], last_sums[r]);
+      }
+    }
+    TIDEMARK_UNROLL
+    for (int i = 0; i < kPointers; ++i) a[i] += kTogether * kStep;
+  }
+}
+
 template <class S, class L, int kRows, int kVectors>
 void tile(const Tile<typename S::T>& t) {
   using T = typename S::T;
@@ -45,8 +91,8 @@ void tile(const Tile<typename S::T>& t) {
   const typename L::Mask mask = L::mask(t.last_lanes);
   const int64_t a_row = t.a_row, a_step = t.a_step, b_step = t.b_step;
   const int64_t a_next_row = t.a_next_row;
-  // Three rows share a pointer: x86 adds once or twice the stride for nothing.
-  constexpr int kPointers = (kRows + 2) / 3;
+  constexpr int kPointers = pointers_of(kRows);
+  const bool is_plain = t.packed == nullptr && t.last_lanes == kLanes;
   const T* next_a = t.next_a;
   for (int64_t s = 0; s < t.segment_count; ++s) {
     const Segment& segment = t.segments[s];
@@ -70,12 +116,25 @@ void tile(const Tile<typename S::T>& t) {
           next_b += t.b_next_step;
         }
       }
+      if constexpr (std::is_same_v<S,
+                                   L>) {  // The narrow one never packs, and has no whole vectors.
+        if (is_plain && steps == kPrefetchSteps) {
+          if (a_step == 1) {
+            run_steps<S, kRows, kVectors, 1>(a, a_row, b, b_step, sums, last_sums);
+            continue;
+          }
+          if (a_step == kRows && a_row == 1) {
+            run_steps<S, kRows, kVectors, kRows>(a, 1, b, b_step, sums, last_sums);
+            continue;
+          }
+        }
+      }
       for (; steps > 0; --steps) {
         V row[kVectors];
         TIDEMARK_UNROLL
         for (int v = 0; v < kFull; ++v) row[v] = S::load(b + v * kLanes);
         const typename L::V last = L::load(b + kLast, mask);
-        if constexpr (std::is_same_v<S, L>) {  // The narrow one never packs.
+        if constexpr (std::is_same_v<S, L>) {
           if (packed != nullptr) {
             TIDEMARK_UNROLL
             for (int v = 0; v < kFull; ++v) S::store(packed + v * kLanes, row[v]);

@@ -22,7 +22,7 @@ function "all of \x41"(%x: f32[2, 3], %i: i32[4], %p: i64[2, 5], %u: f32[4, 3], 
   %g3: f32[2, 3] = scatter_add(%x, %i, %u)
   %g4: f32[2, 3] = cumsum(%x) {axis = 1, reverse = true}
   %m: f32[2, 5] = matmul(%x, %w)
-  %cv: f32[1, 3, 6, 6] = conv2d(%im, %k) {stride = [2, 1], pad_low = [0, 0], pad_high = [0, 0], dilation = [1, 1], groups = 2, by_channel = false}
+  %cv: f32[1, 3, 6, 6] = conv2d(%im, %k) {stride = [2, 1], pad_low = [0, 0], pad_high = [0, 0], dilation = [1, 1], groups = 2}
   %ar: f64[5] = arange() {shape = [5], dtype = f64, start = 0.1, step = -2.5e-3}
   %key: i64[] = constant 42
   %key2: i64[] = random_fold(%key, %key)

@@ -202,6 +202,15 @@ TEST_F(Contract, FollowsItsMeaningAroundTilesAndBlocks) {
   }
 }
 
+// Several blocks of rows, each with a group of panels, on every instruction set.
+TEST_F(Contract, FollowsItsMeaningOverBlocksOfRowsAndGroupsOfPanels) {
+  for (const DType dtype : {DType::f32, DType::f64, DType::i32}) {
+    for (const Layout a : {Layout::rows, Layout::columns, Layout::padded}) {
+      run_and_check({.m = 131, .n = 99, .k = 530, .a = a, .dtype = dtype});
+    }
+  }
+}
+
 TEST_F(Contract, TakesEveryLayout) {
   for (const auto side : {GuardedBytes::Side::behind, GuardedBytes::Side::before}) {
     for (const Layout a : kLayouts) {
@@ -223,8 +232,8 @@ TEST_F(Contract, TakesEveryLayout) {
 }
 
 TEST_F(Contract, SumsEveryDType) {
-  for (const DType dtype :
-       {DType::f16, DType::bf16, DType::f32, DType::f64, DType::i32, DType::i64, DType::u8}) {
+  for (const DType dtype : {DType::f16, DType::bf16, DType::f32, DType::f64, DType::i32, DType::i64,
+                            DType::u8, DType::i16, DType::u32}) {
     for (const int64_t n : {1, 10, 40, 200}) {
       run_and_check({.m = 23, .n = n, .k = 600, .dtype = dtype, .batch = 2});
       run_and_check({.m = 1, .n = n, .k = 600, .dtype = dtype});
