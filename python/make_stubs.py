@@ -122,7 +122,8 @@ class Stubs:
     def of_value(self, name, value, module):
         kind = type(value).__name__
         if kind == "builtin_function_or_method":
-            prefix = "random::" if module.endswith("random") else ""
+            inner = module.rpartition(".")[2]
+            prefix = inner + "::" if inner in ("linalg", "random") else ""
             if prefix + name in self.functions:
                 return self.of_catalogue(name, prefix + name, "", False)
             return [f"def {name}(*args: Any, **kwargs: Any) -> Any: ..."]

@@ -13,7 +13,7 @@ python_packages=(python3 python3-dev python3-venv)
 # for the benchmarks to compare with, Python for the package, the layer check and the comparisons; ccache,
 # since everything is built twice.
 # shellcheck disable=SC2034  # Used by ./test.
-test_packages=("${run_packages[@]}" ccache libgtest-dev libdnnl-dev clang-19 libclang-rt-19-dev
+test_packages=("${run_packages[@]}" ccache libgtest-dev libdnnl-dev libpng-dev libjpeg62-turbo-dev clang-19 libclang-rt-19-dev
                clang-format-19 clang-tidy-19 "${python_packages[@]}")
 
 assume_yes=no

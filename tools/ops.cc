@@ -56,6 +56,8 @@ const char* name_of(Family family) {
       return "scan";
     case Family::contract:
       return "contract";
+    case Family::linalg:
+      return "linalg";
     case Family::random:
       return "random";
     case Family::source:

@@ -11,6 +11,7 @@ namespace nb = nanobind;
 namespace tidemark::python {
 
 void bind_errors(nb::module_& module);
+void bind_holds(nb::module_& module);
 void bind_source(nb::module_& module);
 void bind_dtype(nb::module_& module);
 void bind_tensor(nb::module_& module);

@@ -11,6 +11,18 @@
 #include "source.h"
 
 namespace tidemark::python {
+
+namespace {
+double seconds_of(const WaitFor& wait) { return static_cast<double>(wait.nanoseconds) / 1e9; }
+}  // namespace
+
+std::optional<WaitFor> wait_from(nb::handle object, Source at) {
+  if (object.is_none()) return {};
+  if (nb::isinstance<WaitFor>(object)) return nb::cast<WaitFor>(object);
+  throw UserTypeError(
+      cat("when_full: td.wait_for(seconds) is wanted, got ", Py_TYPE(object.ptr())->tp_name), at,
+      "write when_full=td.wait_for(0.1)");
+}
 namespace {
 
 PyObject* bytes_class = nullptr;
@@ -120,6 +132,17 @@ Bytes.__module__ = "tidemark"
                                 : cat("td.Budget(", b.bytes().count, ")");
       });
   budget.attr("available") = nb::cast(Budget::available);
+
+  nb::class_<WaitFor>(module, "WaitFor", "How long a call may wait for memory: td.wait_for(0.1).")
+      .def_prop_ro("seconds", [](const WaitFor& wait) { return seconds_of(wait); })
+      .def("__repr__",
+           [](const WaitFor& wait) { return cat("td.wait_for(", seconds_of(wait), ")"); });
+  module.def(
+      "wait_for",
+      [](double seconds) { return tidemark::detail::wait_for_seconds(seconds, calling_line()); },
+      nb::arg("seconds"),
+      "For when_full of td.function: a call for which the memory limit leaves no room waits this "
+      "long, in the order in which calls came.");
 }
 
 }  // namespace tidemark::python

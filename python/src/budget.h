@@ -13,6 +13,8 @@ nb::object bytes_object(Bytes bytes);
 Bytes bytes_from(nb::handle object, const char* what, Source at);
 // The same, or a td.Budget; nothing for None.
 std::optional<Budget> budget_from(nb::handle object, Source at);
+// A td.WaitFor; nothing for None.
+std::optional<WaitFor> wait_from(nb::handle object, Source at);
 
 }  // namespace tidemark::python
 

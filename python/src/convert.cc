@@ -21,8 +21,9 @@ int64_t whole(nb::handle number, Source at) {
   int overflow = 0;
   const long long value = PyLong_AsLongLongAndOverflow(number.ptr(), &overflow);
   if (overflow != 0)
-    throw UserError(cat(nb::str(number).c_str(), " does not fit i64, the widest integer"), at,
-                    "use a float");
+    throw UserError(
+        cat(nb::str(number).c_str(), " does not fit i64, in which plain integers are held"), at,
+        "use a float, or a tensor: td::constant(n, td::u64)");
   if (value == -1 && PyErr_Occurred() != nullptr) nb::raise_python_error();
   return value;
 }

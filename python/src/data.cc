@@ -11,10 +11,11 @@
 #include "convert.h"
 #include "dtype.h"
 #include "errors.h"
-#include "held.h"
+#include "holds.h"
 #include "path.h"
 #include "source.h"
 #include "tidemark/data/files.h"
+#include "tidemark/data/images.h"
 
 namespace tidemark::python {
 namespace {
@@ -93,11 +94,28 @@ SharedTree tuple_of(const std::vector<SharedTree>& parts) {
 
 // ---- the user's functions -----------------------------------------------------------------------
 
+// What a stage holds, for the collector: the stage's copies all share one Held, and every owner of
+// the stage refers to what this returns. `inputs` are those of the stages before.
+Held holding(std::shared_ptr<Holds> holds, const std::vector<Held>& inputs) {
+  std::vector<nb::object> before;
+  for (const Held& input : inputs)
+    if (input) before.push_back(nb::borrow(input.get()));
+  if (holds->empty() && before.empty()) return {};
+  return Held(holds_object(std::move(holds), std::move(before)));
+}
+Held holding(const std::shared_ptr<const Held>& function, const Dataset& input) {
+  const auto holds = std::make_shared<Holds>();
+  holds->add(*function, 1);
+  return holding(holds, {input.functions()});
+}
+
 // A function of an element. The parts of a tuple are its arguments if it takes as many.
 class UserFunction {
  public:
   UserFunction(nb::handle f, SharedTree known, Source at)
-      : f_(f), known_(std::move(known)), packer_(std::make_shared<Packer>(at)) {
+      : f_(std::make_shared<const Held>(f)),
+        known_(std::move(known)),
+        packer_(std::make_shared<Packer>(at)) {
     if (!PyCallable_Check(f.ptr()))
       throw UserTypeError(cat("a ", Py_TYPE(f.ptr())->tp_name, " cannot be called"), at,
                           "give a function of an element");
@@ -107,12 +125,14 @@ class UserFunction {
   nb::object call(Element element) const {
     const UserCode user;
     const nb::object given = unpack(std::move(element), known_);
-    if (!PyTuple_CheckExact(given.ptr())) return f_.get()(given);
+    const nb::handle f = f_->get();
+    if (!PyTuple_CheckExact(given.ptr())) return f(given);
     static const nb::handle takes = imported("tidemark.data", "_takes");
-    if (!nb::cast<bool>(takes(f_.get(), nb::len(given)))) return f_.get()(given);
-    return nb::steal(checked(PyObject_Call(f_.get().ptr(), given.ptr(), nullptr)));
+    if (!nb::cast<bool>(takes(f, nb::len(given)))) return f(given);
+    return nb::steal(checked(PyObject_Call(f.ptr(), given.ptr(), nullptr)));
   }
   Element pack(nb::handle object) const { return packer_->pack(object); }
+  const std::shared_ptr<const Held>& reference() const { return f_; }
 
  private:
   static PyObject* checked(PyObject* result) {
@@ -120,7 +140,7 @@ class UserFunction {
     return result;
   }
 
-  Held f_;
+  std::shared_ptr<const Held> f_;
   SharedTree known_;
   std::shared_ptr<Packer> packer_;
 };
@@ -140,12 +160,12 @@ auto in_python(const F& f) {
 // The values of an iterator of Python.
 class IteratorSource {
  public:
-  IteratorSource(nb::handle iterator, std::shared_ptr<Packer> packer)
-      : iterator_(iterator), packer_(std::move(packer)) {}
+  IteratorSource(std::shared_ptr<const Held> iterator, std::shared_ptr<Packer> packer)
+      : iterator_(std::move(iterator)), packer_(std::move(packer)) {}
   std::optional<Element> operator()() const {
     return in_python([&]() -> std::optional<Element> {
       const UserCode user;
-      const nb::object next = nb::steal(PyIter_Next(iterator_.get().ptr()));
+      const nb::object next = nb::steal(PyIter_Next(iterator_->get().ptr()));
       if (next.is_valid()) return packer_->pack(next);
       if (PyErr_Occurred() != nullptr) nb::raise_python_error();
       return std::nullopt;
@@ -153,7 +173,7 @@ class IteratorSource {
   }
 
  private:
-  Held iterator_;
+  std::shared_ptr<const Held> iterator_;
   std::shared_ptr<Packer> packer_;
 };
 
@@ -164,16 +184,22 @@ Dataset from_generator(nb::handle generator) {
     throw UserTypeError(cat("from_generator: a ", Py_TYPE(generator.ptr())->tp_name,
                             " can be walked only once, and a dataset is walked once an epoch"),
                         at, "give a function that makes it: from_generator(lambda: ...)");
-  const auto make = [held = Held(generator), is_function, packer = std::make_shared<Packer>(at)] {
+  const auto held = std::make_shared<const Held>(generator);
+  const auto holds = std::make_shared<Holds>();
+  holds->add(*held, 1);
+  const auto make = [held, holds, is_function, packer = std::make_shared<Packer>(at)] {
     const nb::gil_scoped_acquire gil;
     const UserCode user;
-    const nb::object made = is_function ? held.get()() : nb::borrow(held.get());
+    const nb::object made = is_function ? held->get()() : nb::borrow(held->get());
     const nb::object iterator = nb::steal(PyObject_GetIter(made.ptr()));
     if (!iterator.is_valid()) nb::raise_python_error();
-    return data::ElementSource(IteratorSource(iterator, packer));
+    const auto walked = std::make_shared<const Held>(iterator);
+    holds->add(*walked, 1);
+    return data::ElementSource(IteratorSource(walked, packer));
   };
+  Held all = holding(holds, {});
   const nb::gil_scoped_release released;
-  return Dataset(data::generated(make, at), nullptr);
+  return Dataset(data::generated(make, at), nullptr, {}, std::move(all));
 }
 
 Dataset from_tensor_slices(nb::handle structure) {
@@ -194,9 +220,10 @@ Dataset mapped(const Dataset& dataset, nb::handle f, int parallel, bool determin
   const auto apply = [function](Element element) {
     return in_python([&] { return function.pack(function.call(std::move(element))); });
   };
+  Held holds = holding(function.reference(), dataset);
   const nb::gil_scoped_release released;
   return Dataset(data::mapped(dataset.stage(), apply, {parallel, deterministic}, at), nullptr,
-                 dataset.cap());
+                 dataset.cap(), std::move(holds));
 }
 
 Dataset filtered(const Dataset& dataset, nb::handle f) {
@@ -209,14 +236,17 @@ Dataset filtered(const Dataset& dataset, nb::handle f) {
       return kept == 1;
     });
   };
+  Held holds = holding(function.reference(), dataset);
   const nb::gil_scoped_release released;
-  return dataset.next(data::filtered(dataset.stage(), keep, at));
+  return Dataset(data::filtered(dataset.stage(), keep, at), dataset.tree(), dataset.cap(),
+                 std::move(holds));
 }
 
 Dataset zipped(const nb::args& datasets) {
   const Source at = calling_line();
   std::vector<data::StagePtr> stages;
   std::vector<SharedTree> trees;
+  std::vector<Held> inputs;
   std::optional<data::Cap> cap;
   for (const nb::handle each : datasets) {
     if (!nb::isinstance<Dataset>(each))
@@ -225,6 +255,7 @@ Dataset zipped(const nb::args& datasets) {
     const Dataset& dataset = nb::cast<const Dataset&>(each);
     stages.push_back(dataset.stage());
     trees.push_back(dataset.tree());
+    inputs.push_back(dataset.functions());
     if (dataset.cap() && (!cap || dataset.cap()->bytes < cap->bytes)) cap = dataset.cap();
   }
   const SharedTree whole = tuple_of(trees);
@@ -242,16 +273,86 @@ Dataset zipped(const nb::args& datasets) {
     std::string key = joined->key("element");
     return std::make_shared<TreeForm>(std::move(key), std::move(joined));
   };
+  Held holds = holding(std::make_shared<Holds>(), inputs);
   const nb::gil_scoped_release released;
-  return Dataset(data::zipped(std::move(stages), join, at), whole, cap);
+  return Dataset(data::zipped(std::move(stages), join, at), whole, cap, std::move(holds));
+}
+
+// The form that elements of a dataset have if they carry none of their own.
+FormPtr form_of(const Dataset& dataset) {
+  if (dataset.tree() == nullptr) return nullptr;
+  return std::make_shared<TreeForm>(dataset.tree()->key("element"), dataset.tree());
+}
+
+data::PaddingOptions padding_from(bool drop_remainder, std::vector<std::vector<int64_t>>&& shapes,
+                                  std::vector<double>&& values) {
+  return {drop_remainder, std::move(shapes), std::move(values)};
+}
+
+Dataset bucketed(const Dataset& dataset, nb::handle length, std::vector<int64_t> boundaries,
+                 std::vector<int64_t> batch_sizes, bool drop_remainder,
+                 std::vector<std::vector<int64_t>> shapes, std::vector<double> values,
+                 bool pad_to_boundary) {
+  const Source at = calling_line();
+  const UserFunction function(length, dataset.tree(), at);
+  const auto measure = [function](const Element& element) {
+    return in_python([&] {
+      const nb::object made = function.call(element);
+      const nb::object number = nb::steal(PyNumber_Long(made.ptr()));
+      if (!number.is_valid()) nb::raise_python_error();
+      return nb::cast<int64_t>(number);
+    });
+  };
+  data::BucketOptions options{padding_from(drop_remainder, std::move(shapes), std::move(values)),
+                              pad_to_boundary};
+  const nb::gil_scoped_release released;
+  return dataset.next(data::bucketed(dataset.stage(), measure,
+                                     {std::move(boundaries), std::move(batch_sizes)},
+                                     std::move(options), at));
+}
+
+Dataset interleaved(const Dataset& dataset, nb::handle f, int64_t cycle, int64_t block) {
+  const Source at = calling_line();
+  const UserFunction function(f, dataset.tree(), at);
+  const auto open = [function, at](Element element) {
+    return in_python([&] {
+      const nb::object made = function.call(std::move(element));
+      if (!nb::isinstance<Dataset>(made))
+        throw UserTypeError(cat("it returned a ", Py_TYPE(made.ptr())->tp_name), at,
+                            "return a dataset, such as td.data.from_tensor_slices(x)");
+      const auto& inner = nb::cast<const Dataset&>(made);
+      return data::InnerStage{inner.stage(), form_of(inner)};
+    });
+  };
+  const nb::gil_scoped_release released;
+  return Dataset(data::interleaved(dataset.stage(), open, {cycle, block}, at), nullptr,
+                 dataset.cap());
+}
+
+Dataset sampled(const std::vector<Dataset>& datasets, std::vector<double> weights, int64_t seed,
+                bool reshuffle, bool stop_on_empty) {
+  const Source at = calling_line();
+  std::vector<data::StagePtr> stages;
+  std::vector<FormPtr> forms;
+  std::optional<data::Cap> cap;
+  for (const Dataset& each : datasets) {
+    stages.push_back(each.stage());
+    forms.push_back(form_of(each));
+    if (each.cap() && (!cap || each.cap()->bytes < cap->bytes)) cap = each.cap();
+  }
+  const nb::gil_scoped_release released;
+  return Dataset(data::sampled(std::move(stages), std::move(forms),
+                               {std::move(weights), seed, reshuffle, stop_on_empty}, at),
+                 nullptr, cap);
 }
 
 // A stage that keeps the structure of elements: make(input, options..., at).
 template <class Make>
 Dataset stage(const Dataset& dataset, const Make& make) {
   const Source at = calling_line();
+  Held holds = dataset.functions();
   const nb::gil_scoped_release released;
-  return dataset.next(make(dataset.stage(), at));
+  return Dataset(make(dataset.stage(), at), dataset.tree(), dataset.cap(), std::move(holds));
 }
 
 void bind_stages(nb::class_<Dataset>& dataset) {
@@ -278,6 +379,52 @@ void bind_stages(nb::class_<Dataset>& dataset) {
           },
           arg("size"), nb::kw_only(), arg("drop_remainder") = false,
           "`size` elements as one, with a new first axis.")
+      .def(
+          "padded_batch",
+          [](const Dataset& dataset, int64_t size, std::vector<std::vector<int64_t>> shapes,
+             std::vector<double> values, bool drop_remainder) {
+            return stage(dataset, [&](const data::StagePtr& input, Source at) {
+              return data::padded_batched(
+                  input, size, padding_from(drop_remainder, std::move(shapes), std::move(values)),
+                  at);
+            });
+          },
+          arg("size"), nb::kw_only(), arg("shapes") = std::vector<std::vector<int64_t>>(),
+          arg("values") = std::vector<double>(), arg("drop_remainder") = false,
+          "`size` elements of different sizes as one: filled up to the longest, or to `shapes`, "
+          "one "
+          "for each tensor of an element, in which -1 is the longest.")
+      .def("bucket_by_length", bucketed, arg("length"), arg("boundaries"), arg("batch_sizes"),
+           nb::kw_only(), arg("drop_remainder") = false,
+           arg("shapes") = std::vector<std::vector<int64_t>>(),
+           arg("values") = std::vector<double>(), arg("pad_to_boundary") = false,
+           "Padded batches of elements of similar length: each bucket between two boundaries "
+           "collects its own.")
+      .def(
+          "window",
+          [](const Dataset& dataset, int64_t size, std::optional<int64_t> shift, int64_t stride,
+             bool drop_remainder) {
+            return stage(dataset, [&](const data::StagePtr& input, Source at) {
+              return data::windowed(input, size, {shift, stride, drop_remainder}, at);
+            });
+          },
+          arg("size"), nb::kw_only(), arg("shift") = nb::none(), arg("stride") = 1,
+          arg("drop_remainder") = false,
+          "`size` successive elements as one, with a new first axis; windows may overlap.")
+      .def("interleave", interleaved, arg("f"), nb::kw_only(), arg("cycle") = 4, arg("block") = 1,
+           "The elements of the datasets f(element), `block` elements of each of `cycle` in turn.")
+      .def(
+          "flat_map",
+          [](const Dataset& dataset, nb::handle f) { return interleaved(dataset, f, 1, 1); },
+          arg("f"), "The elements of the datasets f(element), one dataset after another.")
+      .def(
+          "shard",
+          [](const Dataset& dataset, int64_t shards, int64_t index) {
+            return stage(dataset, [&](const data::StagePtr& input, Source at) {
+              return data::sharded(input, shards, index, at);
+            });
+          },
+          arg("shards"), arg("index"), "Every `shards`-th element, from `index` on.")
       .def(
           "repeat",
           [](const Dataset& dataset, std::optional<int64_t> times) {
@@ -335,6 +482,21 @@ void end_without_gil(std::shared_ptr<T> last) {
   }
 }
 
+// Of a Dataset or a DatasetIterator.
+template <class T>
+int traverse(PyObject* self, visitproc visit, void* arg) {
+  Py_VISIT(Py_TYPE(self));
+  if (!nb::inst_ready(self)) return 0;
+  const Held& holds = nb::inst_ptr<T>(self)->holds();
+  if (holds.copies() == 1) Py_VISIT(holds.get().ptr());
+  return 0;
+}
+template <class T>
+PyType_Slot* slots() {
+  static PyType_Slot all[] = {{Py_tp_traverse, reinterpret_cast<void*>(traverse<T>)}, {0, nullptr}};
+  return all;
+}
+
 // Elements that are read while a function is traced would be the same in every call of it.
 void refuse_in_trace() {
   if (!detail::is_tracing()) return;
@@ -345,7 +507,8 @@ void refuse_in_trace() {
 
 class DatasetIterator {
  public:
-  explicit DatasetIterator(const Dataset& dataset) : tree_(dataset.tree()) {
+  explicit DatasetIterator(const Dataset& dataset)
+      : tree_(dataset.tree()), holds_(dataset.functions()) {
     refuse_in_trace();
     const nb::gil_scoped_release released;
     walk_ = std::make_shared<data::Walk>(dataset.pipeline().begin());
@@ -367,53 +530,12 @@ class DatasetIterator {
     return given;
   }
   data::Position position() const { return walk_->position(); }
+  const Held& holds() const { return holds_; }
 
  private:
   SharedTree tree_;
+  Held holds_;
   std::shared_ptr<data::Walk> walk_;
-};
-
-// The tensors of a pipeline whose elements are pairs.
-class PairsOfDataset {
- public:
-  PairsOfDataset(Dataset dataset, Source at) : dataset_(std::move(dataset)), at_(at) {}
-
-  class Iterator {
-   public:
-    Iterator(const Dataset& dataset, Source at)
-        : walk_(std::make_shared<data::Walk>(dataset.pipeline().begin())), at_(at) {
-      pull();
-    }
-    const std::pair<Tensor, Tensor>& operator*() const { return *pair_; }
-    Iterator& operator++() {
-      pair_.reset();
-      pull();
-      return *this;
-    }
-    bool operator!=(std::default_sentinel_t) const { return pair_.has_value(); }
-
-   private:
-    void pull() {
-      std::optional<Element> element = walk_->next();
-      if (!element) return;
-      if (element->tensors.size() != 2)
-        throw UserError(cat("fit: an element of the dataset has ", element->tensors.size(),
-                            " tensors, not two"),
-                        at_, "map the dataset to pairs: batches.map(lambda e: (x, y))");
-      pair_.emplace(std::move(element->tensors[0]), std::move(element->tensors[1]));
-      walk_->gave();
-    }
-    std::shared_ptr<data::Walk> walk_;
-    Source at_;
-    std::optional<std::pair<Tensor, Tensor>> pair_;
-  };
-  Iterator begin() const { return Iterator(dataset_, at_); }
-  std::default_sentinel_t end() const { return {}; }
-  std::optional<int64_t> count() const { return dataset_.pipeline().count(); }
-
- private:
-  Dataset dataset_;
-  Source at_;
 };
 
 std::optional<int64_t> count_of(const Dataset& dataset) {
@@ -422,7 +544,8 @@ std::optional<int64_t> count_of(const Dataset& dataset) {
 }
 
 void bind_walks(nb::module_& data, nb::class_<Dataset>& dataset) {
-  nb::class_<DatasetIterator>(data, "DatasetIterator")
+  nb::class_<DatasetIterator>(data, "DatasetIterator", nb::type_slots(slots<DatasetIterator>()),
+                              nb::is_weak_referenceable())
       .def("__iter__", [](nb::handle self) { return nb::borrow(self); })
       .def("__next__", &DatasetIterator::next)
       .def("position", &DatasetIterator::position);
@@ -506,8 +629,9 @@ void bind_plan(nb::module_& data, nb::class_<Dataset>& dataset) {
           [](const Dataset& dataset, nb::handle given) {
             const Source at = calling_line();
             const Bytes bytes = bytes_from(given, "within", at);
+            Held holds = dataset.functions();
             const nb::gil_scoped_release released;
-            Dataset capped(dataset.stage(), dataset.tree(), data::Cap{bytes, at});
+            Dataset capped(dataset.stage(), dataset.tree(), data::Cap{bytes, at}, std::move(holds));
             capped.pipeline().check();
             return capped;
           },
@@ -520,22 +644,72 @@ nb::object wrapped(const Tensor& tensor) { return nb::steal(wrap(Tensor(tensor))
 
 nb::dict load_csv(const PathText& path, bool header, char separator,
                   const std::vector<std::string>& columns,
-                  const std::map<std::string, DType>& dtypes) {
+                  const std::map<std::string, DType>& dtypes,
+                  const std::map<std::string, double>& missing, const std::string& na) {
   const Source at = calling_line();
   data::Table table;
   {
     const nb::gil_scoped_release released;
-    table = data::load_csv(path.text, {header, separator, columns, dtypes}, at);
+    table = data::load_csv(path.text, {header, separator, columns, dtypes, missing, na}, at);
   }
   nb::dict named;
   for (const std::string& name : table.names) named[name.c_str()] = wrapped(table.at(name));
   return named;
 }
 
+// The bytes of a file: a u8 tensor, bytes, or what else has a buffer. Bytes are copied.
+Tensor bytes_of_file(nb::handle given, const char* what, Source at) {
+  if (PyBytes_Check(given.ptr())) {
+    const std::span<const uint8_t> bytes(
+        reinterpret_cast<const uint8_t*>(PyBytes_AS_STRING(given.ptr())),
+        static_cast<size_t>(PyBytes_GET_SIZE(given.ptr())));
+    return constant(bytes, at);
+  }
+  if (!is_value(given.ptr()) && PyObject_CheckBuffer(given.ptr()) == 0)
+    throw UserTypeError(
+        cat(what, ": the bytes of a file are wanted, got ", Py_TYPE(given.ptr())->tp_name), at,
+        "write open(path, \"rb\").read(), or td.data.load_image(path)");
+  return tensor_from(given, at);
+}
+
+using Decode = Tensor(const Tensor&, data::ImageOptions, Source);
+
+void bind_decoder(nb::module_& data, const char* name, Decode* decode, const char* text) {
+  data.def(
+      name,
+      [name, decode](nb::handle bytes, int64_t channels) {
+        const Source at = calling_line();
+        const Tensor given = bytes_of_file(bytes, name, at);
+        const nb::gil_scoped_release released;
+        return decode(given, {channels}, at);
+      },
+      arg("bytes"), nb::kw_only(), arg("channels") = 0, text);
+}
+
+void bind_images(nb::module_& data) {
+  bind_decoder(data, "decode_png", data::decode_png,
+               "u8[height, width, channels] from the bytes of a PNG file.");
+  bind_decoder(data, "decode_jpeg", data::decode_jpeg,
+               "u8[height, width, channels] from the bytes of a JPEG file.");
+  bind_decoder(data, "decode_image", data::decode_image,
+               "u8[height, width, channels] from the bytes of a PNG or JPEG file.");
+  data.def(
+      "load_image",
+      [](const PathText& path, int64_t channels) {
+        const Source at = calling_line();
+        const nb::gil_scoped_release released;
+        return data::load_image(path.text, {channels}, at);
+      },
+      arg("path"), nb::kw_only(), arg("channels") = 0,
+      "u8[height, width, channels] from a PNG or JPEG file.");
+}
+
 void bind_data_files(nb::module_& data) {
+  bind_images(data);
   data.def("load_csv", load_csv, arg("path"), nb::kw_only(), arg("header") = true,
            arg("separator") = ',', arg("columns") = std::vector<std::string>(),
            arg("dtypes") = std::map<std::string, DType>(),
+           arg("missing") = std::map<std::string, double>(), arg("na") = "",
            "The columns of a CSV file, plain or gzip, by name: i64 if all are whole numbers, else "
            "f32, unless `dtypes` names another.")
       .def(
@@ -563,18 +737,18 @@ void bind_data_files(nb::module_& data) {
 
 }  // namespace
 
-Dataset::Dataset(data::StagePtr stage, SharedTree tree, std::optional<data::Cap> cap)
-    : pipeline_(std::make_shared<data::Pipeline>(std::move(stage), cap)), tree_(std::move(tree)) {}
+Dataset::Dataset(data::StagePtr stage, SharedTree tree, std::optional<data::Cap> cap, Held holds)
+    : pipeline_(std::make_shared<data::Pipeline>(std::move(stage), cap)),
+      tree_(std::move(tree)),
+      holds_(std::move(holds)) {}
 
 Dataset::~Dataset() { end_without_gil(std::move(pipeline_)); }
-
-nn::Batches pairs_of(const Dataset& dataset, Source at) { return PairsOfDataset(dataset, at); }
 
 void bind_data(nb::module_& module) {
   nb::module_ data =
       module.def_submodule("data", "Datasets: sequences of elements that are computed on demand.");
   nb::class_<Dataset> dataset(
-      data, "Dataset", nb::is_weak_referenceable(),
+      data, "Dataset", nb::type_slots(slots<Dataset>()), nb::is_weak_referenceable(),
       "A sequence of elements. Stages make new datasets; iterating computes the elements.");
   bind_plan(data, dataset);
   bind_stages(dataset);
@@ -592,6 +766,24 @@ void bind_data(nb::module_& module) {
           arg("path"), "The rows of a .npy file, which is mapped.")
       .def("from_generator", from_generator, arg("generator"),
            "The values of an iterable, or of what a function makes once a pass.")
+      .def(
+          "text_lines",
+          [](nb::handle paths) {
+            const Source at = calling_line();
+            std::vector<std::string> list;
+            if (nb::isinstance<nb::list>(paths) || nb::isinstance<nb::tuple>(paths))
+              for (const nb::handle path : nb::borrow<nb::sequence>(paths))
+                list.push_back(nb::cast<PathText>(path).text);
+            else
+              list.push_back(nb::cast<PathText>(paths).text);
+            const nb::gil_scoped_release released;
+            return Dataset(data::lines_of(list, at), nullptr);
+          },
+          arg("paths"), "The lines of text files, plain or gzip, as u8 tensors without their ends.")
+      .def("sample_from", sampled, arg("datasets"), nb::kw_only(),
+           arg("weights") = std::vector<double>(), arg("seed") = 0, arg("reshuffle") = true,
+           arg("stop_on_empty") = false,
+           "Elements of several datasets, each drawn from one of them by its weight.")
       .def("zip", zipped, "Tuples of the elements of several datasets; ends with the shortest.")
       .def(
           "range",

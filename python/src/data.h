@@ -9,6 +9,7 @@
 #include <optional>
 
 #include "bindings.h"
+#include "held.h"
 #include "tidemark/data/pipeline.h"
 #include "tree.h"
 
@@ -16,8 +17,11 @@ namespace tidemark::python {
 
 class Dataset {
  public:
-  // No tree: elements are single tensors. Needs no GIL.
-  Dataset(data::StagePtr stage, SharedTree tree, std::optional<data::Cap> cap = {});
+  // No tree: elements are single tensors. Needs no GIL. `holds` is a `_Holds` (holds.h) that nobody
+  // else has this reference to: it knows the functions of this stage and of those before it, and
+  // keeps the collector from them as long as anything holds a copy of this Dataset.
+  Dataset(data::StagePtr stage, SharedTree tree, std::optional<data::Cap> cap = {},
+          Held holds = {});
   // Threads of the library may wait for the GIL while the last stage ends; so it ends without it.
   ~Dataset();
   Dataset(const Dataset&) = default;
@@ -27,8 +31,9 @@ class Dataset {
   const std::optional<data::Cap>& cap() const { return pipeline_->cap(); }
   const SharedTree& tree() const { return tree_; }
   data::Pipeline& pipeline() const { return *pipeline_; }
-  // The same structure after another stage.
-  Dataset next(data::StagePtr stage) const { return Dataset(std::move(stage), tree_, cap()); }
+  // The functions of its stages, by a new reference. Needs the GIL.
+  Held functions() const { return holds_ ? Held(holds_.get()) : Held(); }
+  const Held& holds() const { return holds_; }
 
   // As a checkpoint sees it.
   data::Position position() const { return pipeline_->position(); }
@@ -37,9 +42,7 @@ class Dataset {
  private:
   std::shared_ptr<data::Pipeline> pipeline_;
   SharedTree tree_;
+  Held holds_;
 };
-
-// Batches of (x, y) for fit.
-nn::Batches pairs_of(const Dataset& dataset, Source at);
 
 }  // namespace tidemark::python

@@ -19,24 +19,22 @@ using dlpack::Code;
 using dlpack::Managed;
 using dlpack::Versioned;
 
-std::optional<DType> dtype_of(const dlpack::ElementCode& element) {
-  for (int i = 0; i < kDTypes; ++i) {
-    constexpr Code codes[kDTypes] = {
-        Code::real,    Code::bfloat,           Code::real,   Code::real, Code::integer,
-        Code::integer, Code::unsigned_integer, Code::boolean};
-    const auto dtype = static_cast<DType>(i);
-    if (element.code == codes[i] && element.bits == 8 * size_of(dtype) && element.lanes == 1)
-      return dtype;
-  }
-  return {};
-}
-
 dlpack::ElementCode code_of(DType dtype) {
   const auto bits = static_cast<uint8_t>(8 * size_of(dtype));
   if (dtype == DType::bf16) return {Code::bfloat, bits, 1};
   if (dtype == DType::boolean) return {Code::boolean, bits, 1};
-  if (dtype == DType::u8) return {Code::unsigned_integer, bits, 1};
+  if (is_unsigned_integer(dtype)) return {Code::unsigned_integer, bits, 1};
   return {is_float(dtype) ? Code::real : Code::integer, bits, 1};
+}
+
+std::optional<DType> dtype_of(const dlpack::ElementCode& element) {
+  for (int i = 0; i < kDTypes; ++i) {
+    const auto dtype = static_cast<DType>(i);
+    const dlpack::ElementCode ours = code_of(dtype);
+    if (element.code == ours.code && element.bits == ours.bits && element.lanes == ours.lanes)
+      return dtype;
+  }
+  return {};
 }
 
 ArrayRef array_of(const Array& array, DType dtype) {

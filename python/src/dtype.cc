@@ -15,8 +15,9 @@ struct ElementType {
 std::array<PyObject*, kDTypes> objects;  // Held as long as the process lives.
 
 // The name that NumPy and the array API use.
-constexpr std::string_view kLongNames[kDTypes] = {"float16", "bfloat16", "float32", "float64",
-                                                  "int32",   "int64",    "uint8",   "bool"};
+constexpr std::string_view kLongNames[kDTypes] = {
+    "float16", "bfloat16", "float32", "float64", "int8",   "int16", "int32",
+    "int64",   "uint8",    "uint16",  "uint32",  "uint64", "bool"};
 
 std::optional<DType> named(std::string_view text) {
   for (int i = 0; i < kDTypes; ++i) {
@@ -63,7 +64,7 @@ DType dtype_argument(nb::handle object, Source at) {
   if (!found)
     throw UserTypeError(
         cat("dtype: ", nb::repr(object).c_str(), " is not a dtype of Tidemark"), at,
-        "there are td.f16, td.bf16, td.f32, td.f64, td.i32, td.i64, td.u8, td.bool");
+        "there are td.f16, td.bf16, td.f32, td.f64, td.i8 to td.i64, td.u8 to td.u64, td.bool");
   return *found;
 }
 

@@ -17,6 +17,15 @@ bool type_has(PyObject* object, const char* attribute) {
   return PyObject_HasAttrString(type, attribute) != 0;
 }
 
+// Of the integers with a sign or without, that of so many bytes.
+std::optional<DType> integer_of(DType narrowest, Py_ssize_t bytes) {
+  for (int i = 0; i < 4; ++i) {
+    const auto dtype = static_cast<DType>(static_cast<int>(narrowest) + i);
+    if (size_of(dtype) == bytes) return dtype;
+  }
+  return {};
+}
+
 std::optional<DType> dtype_of_format(const char* format, Py_ssize_t bytes) {
   if (format == nullptr) return DType::u8;
   if (*format == '@' || *format == '=' || *format == '<') ++format;
@@ -28,12 +37,18 @@ std::optional<DType> dtype_of_format(const char* format, Py_ssize_t bytes) {
       return DType::f32;
     case 'd':
       return DType::f64;
+    case 'b':
+    case 'h':
     case 'i':
     case 'l':
     case 'q':
-      return bytes == 4 ? DType::i32 : DType::i64;
+      return integer_of(DType::i8, bytes);
     case 'B':
-      return DType::u8;
+    case 'H':
+    case 'I':
+    case 'L':
+    case 'Q':
+      return integer_of(DType::u8, bytes);
     case '?':
       return DType::boolean;
     default:
@@ -42,7 +57,8 @@ std::optional<DType> dtype_of_format(const char* format, Py_ssize_t bytes) {
 }
 
 const char* format_of(DType dtype) {
-  constexpr const char* formats[kDTypes] = {"e", nullptr, "f", "d", "i", "l", "B", "?"};
+  constexpr const char* formats[kDTypes] = {"e", nullptr, "f", "d", "b", "h", "i",
+                                            "l", "B",     "H", "I", "L", "?"};
   return formats[static_cast<int>(dtype)];
 }
 
@@ -314,12 +330,17 @@ class Lists {
     if constexpr (std::is_same_v<T, bool>) {
       return PyObject_IsTrue(number) == 1;
     } else {
+      if constexpr (std::is_same_v<T, uint64_t>) {
+        const uint64_t large = PyLong_AsUnsignedLongLong(number);
+        if (PyErr_Occurred() == nullptr) return large;
+        PyErr_Clear();
+      }
       const int64_t value = integer_from(number == Py_True    ? nb::int_(1)
                                          : number == Py_False ? nb::int_(0)
                                                               : nb::borrow<nb::int_>(number),
                                          "constant", at_);
       if constexpr (std::is_integral_v<T>) {
-        if (value != static_cast<int64_t>(static_cast<T>(value)))
+        if (!fits(value, dtype_of<T>))
           throw UserError(cat("constant: ", value, " does not fit ", dtype_of<T>), at_,
                           "name a wider dtype: td::constant(values, td::i64)");
         return static_cast<T>(value);

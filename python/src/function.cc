@@ -18,6 +18,7 @@
 #include "callback.h"
 #include "captured.h"
 #include "convert.h"
+#include "dtype.h"
 #include "errors.h"
 #include "exchange.h"
 #include "later.h"
@@ -469,15 +470,15 @@ std::vector<TensorSpec> signature_from(nb::handle given, Source at) {
 PyObject* make(PyTypeObject*, PyObject* arguments, PyObject* keywords) {
   return guarded([&]() -> PyObject* {
     const Source at = calling_line();
-    static const char* names[] = {"f",    "name",        "budget",         "input_signature",
-                                  "jit",  "cache_limit", "check_captures", "autograph",
-                                  nullptr};
+    static const char* names[] = {"f",         "name",        "budget",         "input_signature",
+                                  "jit",       "cache_limit", "check_captures", "autograph",
+                                  "when_full", "autocast",    nullptr};
     PyObject *f = nullptr, *name = Py_None, *budget = Py_None, *signature = Py_None,
-             *limit = Py_None;
+             *limit = Py_None, *when_full = Py_None, *autocast = Py_None;
     int jit = 1, check = 0, autograph = 1;
-    if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "O|$OOOpOpp:Function",
+    if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "O|$OOOpOppOO:Function",
                                      const_cast<char**>(names), &f, &name, &budget, &signature,
-                                     &jit, &limit, &check, &autograph))
+                                     &jit, &limit, &check, &autograph, &when_full, &autocast))
       return nullptr;
     if (!PyCallable_Check(f))
       throw UserTypeError(cat("function: ", Py_TYPE(f)->tp_name, " cannot be called"), at,
@@ -491,8 +492,13 @@ PyObject* make(PyTypeObject*, PyObject* arguments, PyObject* keywords) {
       options.name = nb::cast<std::string>(nb::handle(name));
     options.budget = budget_from(budget, at);
     options.input_signature = signature_from(signature, at);
+    if (autocast != Py_None) {
+      options.autocast = dtype_argument(autocast, at);
+      const Autocast checked(*options.autocast, at);
+    }
     options.jit = jit != 0;
     options.check_captures = check != 0;
+    options.when_full = wait_from(when_full, at);
     if (limit != Py_None) options.cache_limit = bytes_from(limit, "cache_limit", at);
     FunctionObject* const made = new_object();
     const nb::object held = nb::steal(reinterpret_cast<PyObject*>(made));

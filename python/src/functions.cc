@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "exchange.h"
+#include "variable.h"
 
 namespace tidemark::python {
 namespace {
@@ -65,6 +66,17 @@ PyObject* reduce(Arguments& in) {
 }
 
 // ---- functions with options ---------------------------------------------------------------------
+
+// Of a Variable only what is gathered is read, as in C++.
+PyObject* gathered(Arguments& in, int64_t axis) {
+  const Operand& indices = in.operand(1);
+  if (const Variable* const table = variable_in(in.object(0).ptr()))
+    return in.compute([&] { return gather(*table, indices, axis, in.at); });
+  const Operand& x = in.operand(0);
+  return in.compute([&] { return gather(x, indices, axis, in.at); });
+}
+PyObject* run_gather(Arguments& in) { return gathered(in, in.integer(2)); }
+PyObject* run_embedding(Arguments& in) { return gathered(in, 0); }
 
 PyObject* run_transpose(Arguments& in) {
   const Operand& x = in.operand(0);
@@ -411,6 +423,53 @@ PyObject* run_assert_that(Arguments& in) {
   return in.compute([&] { assert_that(condition, message, values, in.at); });
 }
 
+// ---- linear algebra -----------------------------------------------------------------------------
+
+PyObject* run_solve_triangular(Arguments& in) {
+  const Operand &a = in.operand(0), &b = in.operand(1);
+  const linalg::TriangularOptions options{in.boolean(2), in.boolean(3), in.boolean(4)};
+  return in.compute([&] { return linalg::solve_triangular(a, b, options, in.at); });
+}
+
+PyObject* run_solve(Arguments& in) {
+  const Operand &a = in.operand(0), &b = in.operand(1);
+  const linalg::SolveOptions options{in.boolean(2)};
+  return in.compute([&] { return linalg::solve(a, b, options, in.at); });
+}
+
+// With one option, which is a bool.
+template <auto function, class Options>
+PyObject* chosen(Arguments& in) {
+  const Operand& x = in.operand(0);
+  const Options options{in.boolean(1)};
+  return in.compute([&] { return function(x, options, in.at); });
+}
+
+PyObject* run_pinv(Arguments& in) {
+  const Operand& x = in.operand(0);
+  const linalg::RankOptions options{in.maybe_real(1)};
+  return in.compute([&] { return linalg::pinv(x, options, in.at); });
+}
+
+PyObject* run_lstsq(Arguments& in) {
+  const Operand &a = in.operand(0), &b = in.operand(1);
+  const linalg::RankOptions options{in.maybe_real(2)};
+  return in.compute([&] { return linalg::lstsq(a, b, options, in.at); });
+}
+
+PyObject* run_vector_norm(Arguments& in) {
+  const Operand& x = in.operand(0);
+  const linalg::VectorNormOptions options{in.real(1), in.axes(2), Keep(in.boolean(3))};
+  return in.compute([&] { return linalg::vector_norm(x, options, in.at); });
+}
+
+PyObject* run_matrix_norm(Arguments& in) {
+  const Operand& x = in.operand(0);
+  const linalg::MatrixNormOptions options{static_cast<linalg::MatrixNorm>(in.word(1)),
+                                          Keep(in.boolean(2))};
+  return in.compute([&] { return linalg::matrix_norm(x, options, in.at); });
+}
+
 constexpr std::string_view kLike = "x: tensor, dtype: dtype = none";
 constexpr std::string_view kTernary[] = {"x: tensor, min: tensor, max: tensor",
                                          "condition: tensor, x: tensor, y: tensor"};
@@ -428,7 +487,7 @@ constexpr Binding kBindings[] = {
     {"transpose", run_transpose},
     {"cumsum", running<cumsum>},
     {"first_equal", plain<first_equal>},
-    {"gather", plain<gather>},
+    {"gather", run_gather},
     {"put", plain<put>},
     {"scatter_add", plain<scatter_add>},
     {"scatter_max", plain<scatter_max>},
@@ -458,6 +517,17 @@ constexpr Binding kBindings[] = {
     {"top_k", plain<top_k>},
     {"conv2d", run_conv2d},
     {"matmul", run_matmul},
+    {"linalg::cholesky", plain<linalg::cholesky>},
+    {"linalg::eigh", plain<linalg::eigh>},
+    {"linalg::eigvalsh", plain<linalg::eigvalsh>},
+    {"linalg::expm", plain<linalg::expm>},
+    {"linalg::lu", plain<linalg::lu>},
+    {"linalg::pinv", run_pinv},
+    {"linalg::qr", chosen<linalg::qr, linalg::QrOptions>},
+    {"linalg::solve", run_solve},
+    {"linalg::solve_triangular", run_solve_triangular},
+    {"linalg::svd", chosen<linalg::svd, linalg::SvdOptions>},
+    {"linalg::svdvals", plain<linalg::svdvals>},
     {"arange", run_arange,
      "start: tensor, stop: tensor = none, step: tensor = 1, dtype: dtype = none"},
     {"transfer", plain<transfer>},
@@ -497,10 +567,17 @@ constexpr Binding kBindings[] = {
     {"leaky_relu", plain<leaky_relu>},
     {"layer_norm", normalized<layer_norm>},
     {"rms_norm", normalized<rms_norm>},
-    {"embedding", plain<embedding>},
+    {"embedding", run_embedding},
     {"attention", run_attention},
     {"mse", plain<mse>},
     {"sparse_softmax_cross_entropy", plain<sparse_softmax_cross_entropy>},
+    {"linalg::cholesky_solve", plain<linalg::cholesky_solve>},
+    {"linalg::inv", plain<linalg::inv>},
+    {"linalg::det", plain<linalg::det>},
+    {"linalg::slogdet", plain<linalg::slogdet>},
+    {"linalg::lstsq", run_lstsq},
+    {"linalg::vector_norm", run_vector_norm},
+    {"linalg::matrix_norm", run_matrix_norm},
     {"constant", run_constant},
     {"from_callback", run_from_callback},
     {"zeros", plain<zeros>},

@@ -5,6 +5,7 @@
 #include "exchange.h"
 #include "operators.h"
 #include "source.h"
+#include "tidemark/calls/place.h"
 
 namespace tidemark::python {
 namespace {
@@ -132,12 +133,13 @@ Tensor set(const Spot& spot, nb::handle value) {
   return update(spot.x, place.slices(), read.operand());
 }
 
-Tensor changed_by(const Spot& spot, nb::handle value, const BinaryOp& op) {
+template <detail::Change change>
+Tensor changed(const Spot& spot, nb::handle value) {
   const Source at = calling_line();
   const Subscript place(spot.key, at);
   const Value read(value, at);
-  const Tensor changed = op(spot.x[place.slices()], read.operand(), at);
-  return update(spot.x, place.slices(), changed);
+  const nb::gil_scoped_release unlocked;
+  return detail::changed_at(spot.x, place.slices(), read.operand(), change);
 }
 
 }  // namespace
@@ -155,12 +157,22 @@ void add_index_slots(std::vector<PyType_Slot>& slots) {
 void bind_index(nb::module_& module) {
   nb::class_<Spot>(module, "_Spot", "x.at[1:3]: a part of a tensor, to be replaced in a copy.")
       .def("set", set, nb::arg("value"), "The tensor with `value`, broadcast, in this place.")
+      .def("add", changed<detail::Change::add>, nb::arg("value"),
+           "The tensor with `value` added in this place; an element that is named twice gets both.")
+      .def("multiply", changed<detail::Change::multiply>, nb::arg("value"),
+           "The tensor with this place multiplied by `value`.")
+      .def("min", changed<detail::Change::min>, nb::arg("value"),
+           "The tensor with the smaller of `value` and what is there.")
+      .def("max", changed<detail::Change::max>, nb::arg("value"),
+           "The tensor with the larger of `value` and what is there.")
       .def(
-          "add", [](const Spot& s, nb::handle v) { return changed_by(s, v, add); },
-          nb::arg("value"), "The tensor with `value` added in this place.")
-      .def(
-          "multiply", [](const Spot& s, nb::handle v) { return changed_by(s, v, multiply); },
-          nb::arg("value"), "The tensor with this place multiplied by `value`.");
+          "get",
+          [](const Spot& spot) {
+            const Source at = calling_line();
+            const Subscript place(spot.key, at);
+            return spot.x[place.slices()];
+          },
+          "What is there: x[1:3].");
   nb::class_<At>(module, "_At", "x.at: subscript it to name a place.")
       .def("__getitem__", [](const At& at, nb::object key) { return Spot{at.x, std::move(key)}; });
   nb::borrow<nb::class_<Tensor>>(reinterpret_cast<PyObject*>(tensor_class))
@@ -173,7 +185,8 @@ void bind_index(nb::module_& module) {
         return set({tensor_from(x, calling_line()), std::move(place)}, value);
       },
       nb::arg("x"), nb::arg("place"), nb::arg("value"),
-      "x with `value`, broadcast, assigned to the subscript `place`: an int, a slice, or a tuple.");
+      "x with `value`, broadcast, assigned to the subscript `place`: an int, a slice, indices, a "
+      "mask, or a tuple.");
 }
 
 }  // namespace tidemark::python

@@ -10,6 +10,7 @@
 #include "convert.h"
 #include "data.h"
 #include "errors.h"
+#include "holds.h"
 #include "model.h"
 #include "path.h"
 #include "source.h"
@@ -220,42 +221,55 @@ CheckpointEntry entry_of(const std::string& name, nb::handle value, const ItemCh
 
 class CheckpointInPython {
  public:
-  explicit CheckpointInPython(const nb::dict& parts)
-      : changes_(std::make_shared<std::vector<ItemChange>>()),
-        checkpoint_(entries_of(parts, changes_)) {}
+  explicit CheckpointInPython(const nb::dict& parts) : parts_(parts) {
+    (void)entries({}, calling_line());  // Refuses what cannot be saved.
+  }
 
   void save(const PathText& path, bool random, const Texts& metadata) const {
     const Source at = calling_line();
+    const io::Checkpoint checkpoint(entries({}, at));
     const nb::gil_scoped_release released;
-    checkpoint_.save(path.text, {.random = random, .metadata = metadata}, at);
+    checkpoint.save(path.text, {.random = random, .metadata = metadata}, at);
   }
   io::RestoreReport load(const PathText& path, bool partial, const Texts& rename,
                          bool random) const {
     const Source at = calling_line();
-    changes_->clear();
+    const auto changes = std::make_shared<std::vector<ItemChange>>();
+    const io::Checkpoint checkpoint(entries(changes, at));
     io::RestoreReport report;
     {
       const nb::gil_scoped_release released;
       report =
-          checkpoint_.load(path.text, {.partial = partial, .rename = rename, .random = random}, at);
+          checkpoint.load(path.text, {.partial = partial, .rename = rename, .random = random}, at);
     }
-    for (const ItemChange& change : *changes_) change.make();
-    changes_->clear();
+    for (const ItemChange& change : *changes) change.make();
     return report;
   }
 
+  nb::dict& parts() { return parts_; }
+
  private:
-  static std::vector<CheckpointEntry> entries_of(const nb::dict& parts,
-                                                 const ItemChanges& changes) {
-    const Source at = calling_line();
-    std::vector<CheckpointEntry> entries;
-    for (const auto& [name, value] : parts)
-      entries.push_back(entry_of(nb::cast<std::string>(name), value, changes, at));
-    return entries;
+  std::vector<CheckpointEntry> entries(const ItemChanges& changes, Source at) const {
+    std::vector<CheckpointEntry> list;
+    for (const auto& [name, value] : parts_)
+      list.push_back(entry_of(nb::cast<std::string>(name), value, changes, at));
+    return list;
   }
-  ItemChanges changes_;
-  io::Checkpoint checkpoint_;
+  nb::dict parts_;
 };
+
+int traverse_checkpoint(PyObject* self, visitproc visit, void* arg) {
+  if (const int stopped = traverse_instance(self, visit, arg)) return stopped;
+  if (nb::inst_ready(self)) Py_VISIT(nb::inst_ptr<CheckpointInPython>(self)->parts().ptr());
+  return 0;
+}
+int clear_checkpoint(PyObject* self) {
+  if (nb::inst_ready(self)) nb::inst_ptr<CheckpointInPython>(self)->parts() = nb::dict();
+  return 0;
+}
+PyType_Slot checkpoint_slots[] = {{Py_tp_traverse, reinterpret_cast<void*>(traverse_checkpoint)},
+                                  {Py_tp_clear, reinterpret_cast<void*>(clear_checkpoint)},
+                                  {0, nullptr}};
 
 // ---- weights of other programs ------------------------------------------------------------------
 
@@ -319,7 +333,7 @@ void bind_io(nb::module_& module) {
          "of rows, (\"h.*.fc.weight\", \"blocks/*/up/kernel\", {\"transpose\": True}), with "
          "several names for a tensor that is split along \"split_axis\", or a name alone for one "
          "that is left out; or a function of a name and its tensor that returns a dict.");
-  nb::class_<CheckpointInPython>(io, "_Checkpoint")
+  nb::class_<CheckpointInPython>(io, "_Checkpoint", nb::type_slots(checkpoint_slots))
       .def(nb::init<const nb::dict&>())
       .def("save", &CheckpointInPython::save, nb::arg("path"), nb::kw_only(),
            nb::arg("random") = true, nb::arg("metadata") = Texts(),

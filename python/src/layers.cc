@@ -62,6 +62,8 @@ nb::class_<Layer> layer_class(nb::module_& nn, const char* name, const char* doc
   bound.def("__call__", call<Layer>, arg("x"));
   if constexpr (requires(const Layer& layer) { layer.name(); })
     bound.def_prop_ro("name", &Layer::name);
+  if constexpr (requires(const Layer& layer) { layer.policy(); })
+    bound.def_prop_ro("policy", [](const Layer& layer) { return layer.policy(); });
   return bound;
 }
 
@@ -91,7 +93,7 @@ void bind_dense(nb::module_& nn) {
       .def(
           "__init__",
           [](nn::Dense* self, int64_t units, nb::handle activation, bool use_bias,
-             nb::handle kernel_initializer, nb::handle bias_initializer, DType dtype,
+             nb::handle kernel_initializer, nb::handle bias_initializer, nb::handle dtype,
              std::string name) {
             const Source at = calling_line();
             new (self) nn::Dense(units,
@@ -99,14 +101,14 @@ void bind_dense(nb::module_& nn) {
                                   .use_bias = use_bias,
                                   .kernel_initializer = initializer_from(kernel_initializer),
                                   .bias_initializer = initializer_from(bias_initializer),
-                                  .dtype = dtype,
+                                  .dtype = policy_from(dtype),
                                   .name = std::move(name)},
                                  at);
           },
           arg("units"), nb::kw_only(), arg("activation") = nb::none(), arg("use_bias") = true,
           arg("kernel_initializer") = nn.attr("initializers").attr("glorot_uniform"),
           arg("bias_initializer") = nn.attr("initializers").attr("zeros"),
-          arg("dtype") = DType::f32, arg("name") = "")
+          arg("dtype") = nb::none(), arg("name") = "")
       .def_prop_ro("units", &nn::Dense::units);
   field(dense, "kernel", &nn::Dense::kernel, "[features, units]");
   field(dense, "bias", &nn::Dense::bias, "[units], or None.");
@@ -118,15 +120,16 @@ void bind_basic(nb::module_& nn) {
       "Rows of a table, one for each id: [...] of integers becomes [..., features].");
   embedding.def(
       "__init__",
-      [](nn::Embedding* self, int64_t ids, int64_t features, nb::handle initializer, DType dtype,
-         std::string name) {
-        new (self) nn::Embedding(
-            ids, features,
-            {.initializer = initializer_from(initializer), .dtype = dtype, .name = std::move(name)},
-            calling_line());
+      [](nn::Embedding* self, int64_t ids, int64_t features, nb::handle initializer,
+         nb::handle dtype, std::string name) {
+        new (self) nn::Embedding(ids, features,
+                                 {.initializer = initializer_from(initializer),
+                                  .dtype = policy_from(dtype),
+                                  .name = std::move(name)},
+                                 calling_line());
       },
       arg("ids"), arg("features"), nb::kw_only(),
-      arg("initializer") = nn.attr("initializers").attr("uniform")(), arg("dtype") = DType::f32,
+      arg("initializer") = nn.attr("initializers").attr("uniform")(), arg("dtype") = nb::none(),
       arg("name") = "");
   field(embedding, "table", &nn::Embedding::table, "[ids, features]");
   layer_class<nn::Flatten>(nn, "Flatten", "Merges all axes but the first. A view.")
@@ -157,8 +160,8 @@ void bind_conv(nb::module_& nn) {
       "__init__",
       [](nn::Conv2D* self, int64_t filters, nn::Size2 window, nn::Size2 strides,
          const std::string& padding, nn::Size2 dilations, int64_t groups, nb::handle activation,
-         bool use_bias, nb::handle kernel_initializer, nb::handle bias_initializer, DType dtype,
-         std::string name) {
+         bool use_bias, nb::handle kernel_initializer, nb::handle bias_initializer,
+         nb::handle dtype, std::string name) {
         const Source at = calling_line();
         new (self) nn::Conv2D(filters, window,
                               {.strides = strides,
@@ -169,7 +172,7 @@ void bind_conv(nb::module_& nn) {
                                .use_bias = use_bias,
                                .kernel_initializer = initializer_from(kernel_initializer),
                                .bias_initializer = initializer_from(bias_initializer),
-                               .dtype = dtype,
+                               .dtype = policy_from(dtype),
                                .name = std::move(name)},
                               at);
       },
@@ -177,7 +180,7 @@ void bind_conv(nb::module_& nn) {
       arg("padding") = "valid", arg("dilations") = nn::Size2(1), arg("groups") = 1,
       arg("activation") = nb::none(), arg("use_bias") = true,
       arg("kernel_initializer") = nn.attr("initializers").attr("glorot_uniform"),
-      arg("bias_initializer") = nn.attr("initializers").attr("zeros"), arg("dtype") = DType::f32,
+      arg("bias_initializer") = nn.attr("initializers").attr("zeros"), arg("dtype") = nb::none(),
       arg("name") = "");
   field(conv, "kernel", &nn::Conv2D::kernel, "[height, width, channels / groups, filters]");
   field(conv, "bias", &nn::Conv2D::bias, "[filters], or None.");
@@ -203,13 +206,13 @@ void bind_norms(nb::module_& nn) {
       "Normalises the last axis to mean 0 and standard deviation 1, then applies scale and bias.");
   layer.def(
       "__init__",
-      [](nn::LayerNorm* self, double epsilon, bool use_scale, bool use_bias, DType dtype,
+      [](nn::LayerNorm* self, double epsilon, bool use_scale, bool use_bias, nb::handle dtype,
          std::string name) {
-        new (self)
-            nn::LayerNorm({epsilon, use_scale, use_bias, dtype, std::move(name)}, calling_line());
+        new (self) nn::LayerNorm(
+            {epsilon, use_scale, use_bias, policy_from(dtype), std::move(name)}, calling_line());
       },
       nb::kw_only(), arg("epsilon") = 1e-5, arg("use_scale") = true, arg("use_bias") = true,
-      arg("dtype") = DType::f32, arg("name") = "");
+      arg("dtype") = nb::none(), arg("name") = "");
   field(layer, "scale", &nn::LayerNorm::scale, "[features], or None.");
   field(layer, "bias", &nn::LayerNorm::bias, "[features], or None.");
   auto rms = layer_class<nn::RMSNorm>(
@@ -217,10 +220,10 @@ void bind_norms(nb::module_& nn) {
       "Over the last axis: divided by the root of the mean of squares, then scaled by feature.");
   rms.def(
       "__init__",
-      [](nn::RMSNorm* self, double epsilon, DType dtype, std::string name) {
-        new (self) nn::RMSNorm({epsilon, dtype, std::move(name)}, calling_line());
+      [](nn::RMSNorm* self, double epsilon, nb::handle dtype, std::string name) {
+        new (self) nn::RMSNorm({epsilon, policy_from(dtype), std::move(name)}, calling_line());
       },
-      nb::kw_only(), arg("epsilon") = 1e-5, arg("dtype") = DType::f32, arg("name") = "");
+      nb::kw_only(), arg("epsilon") = 1e-5, arg("dtype") = nb::none(), arg("name") = "");
   field(rms, "scale", &nn::RMSNorm::scale, "[features]");
   auto batch = layer_class<nn::BatchNorm>(
       nn, "BatchNorm",
@@ -229,12 +232,13 @@ void bind_norms(nb::module_& nn) {
   batch.def(
       "__init__",
       [](nn::BatchNorm* self, double epsilon, double momentum, bool use_scale, bool use_bias,
-         DType dtype, std::string name) {
-        new (self) nn::BatchNorm({epsilon, momentum, use_scale, use_bias, dtype, std::move(name)},
-                                 calling_line());
+         nb::handle dtype, std::string name) {
+        new (self) nn::BatchNorm(
+            {epsilon, momentum, use_scale, use_bias, policy_from(dtype), std::move(name)},
+            calling_line());
       },
       nb::kw_only(), arg("epsilon") = 1e-3, arg("momentum") = 0.99, arg("use_scale") = true,
-      arg("use_bias") = true, arg("dtype") = DType::f32, arg("name") = "");
+      arg("use_bias") = true, arg("dtype") = nb::none(), arg("name") = "");
   field(batch, "scale", &nn::BatchNorm::scale, "[features], or None.");
   field(batch, "bias", &nn::BatchNorm::bias, "[features], or None.");
   field(batch, "running_mean", &nn::BatchNorm::running_mean, "[features], not trained.");
@@ -248,25 +252,26 @@ void bind_group_norms(nb::module_& nn) {
   group.def(
       "__init__",
       [](nn::GroupNorm* self, int64_t groups, double epsilon, bool use_scale, bool use_bias,
-         DType dtype, std::string name) {
-        new (self) nn::GroupNorm(groups, {epsilon, use_scale, use_bias, dtype, std::move(name)},
-                                 calling_line());
+         nb::handle dtype, std::string name) {
+        new (self) nn::GroupNorm(
+            groups, {epsilon, use_scale, use_bias, policy_from(dtype), std::move(name)},
+            calling_line());
       },
       arg("groups"), nb::kw_only(), arg("epsilon") = 1e-5, arg("use_scale") = true,
-      arg("use_bias") = true, arg("dtype") = DType::f32, arg("name") = "");
+      arg("use_bias") = true, arg("dtype") = nb::none(), arg("name") = "");
   field(group, "scale", &nn::GroupNorm::scale, "[features], or None.");
   field(group, "bias", &nn::GroupNorm::bias, "[features], or None.");
   auto instance = layer_class<nn::InstanceNorm>(
       nn, "InstanceNorm", "On [n, ..., features]: each feature of each example is normalised.");
   instance.def(
       "__init__",
-      [](nn::InstanceNorm* self, double epsilon, bool use_scale, bool use_bias, DType dtype,
+      [](nn::InstanceNorm* self, double epsilon, bool use_scale, bool use_bias, nb::handle dtype,
          std::string name) {
-        new (self) nn::InstanceNorm({epsilon, use_scale, use_bias, dtype, std::move(name)},
-                                    calling_line());
+        new (self) nn::InstanceNorm(
+            {epsilon, use_scale, use_bias, policy_from(dtype), std::move(name)}, calling_line());
       },
       nb::kw_only(), arg("epsilon") = 1e-5, arg("use_scale") = true, arg("use_bias") = true,
-      arg("dtype") = DType::f32, arg("name") = "");
+      arg("dtype") = nb::none(), arg("name") = "");
   field(instance, "scale", &nn::InstanceNorm::scale, "[features], or None.");
   field(instance, "bias", &nn::InstanceNorm::bias, "[features], or None.");
 }
@@ -330,7 +335,7 @@ void bind_attention(nb::module_& nn) {
              std::optional<int64_t> value_size, std::optional<int64_t> output_size,
              std::optional<int64_t> key_heads, std::optional<double> rotary, bool alibi,
              double dropout, double weight_dropout, bool use_bias, nb::handle kernel_initializer,
-             DType dtype, std::string name) {
+             nb::handle dtype, std::string name) {
             new (self) Attention(heads, key_size,
                                  {.causal = causal,
                                   .value_size = value_size,
@@ -342,7 +347,7 @@ void bind_attention(nb::module_& nn) {
                                   .weight_dropout = weight_dropout,
                                   .use_bias = use_bias,
                                   .kernel_initializer = initializer_from(kernel_initializer),
-                                  .dtype = dtype,
+                                  .dtype = policy_from(dtype),
                                   .name = std::move(name)},
                                  calling_line());
           },
@@ -351,7 +356,7 @@ void bind_attention(nb::module_& nn) {
           arg("key_heads") = nb::none(), arg("rotary") = nb::none(), arg("alibi") = false,
           arg("dropout") = 0.0, arg("weight_dropout") = 0.0, arg("use_bias") = true,
           arg("kernel_initializer") = nn.attr("initializers").attr("glorot_uniform"),
-          arg("dtype") = DType::f32, arg("name") = "")
+          arg("dtype") = nb::none(), arg("name") = "")
       .def(
           "__call__",
           [](const Attention& layer, nb::handle x, nb::handle memory, nb::handle mask,
@@ -419,7 +424,7 @@ void def_recurrent_init(nb::class_<Layer>& cls, nb::module_& nn) {
   cls.def(
       "__init__",
       [](Layer* self, int64_t units, bool return_sequences, bool reverse, std::optional<Save> save,
-         nb::handle kernel_initializer, nb::handle recurrent_initializer, DType dtype,
+         nb::handle kernel_initializer, nb::handle recurrent_initializer, nb::handle dtype,
          std::string name) {
         new (self) Layer(units,
                          {.return_sequences = return_sequences,
@@ -427,7 +432,7 @@ void def_recurrent_init(nb::class_<Layer>& cls, nb::module_& nn) {
                           .save = save ? *save : Save::automatic(),
                           .kernel_initializer = initializer_from(kernel_initializer),
                           .recurrent_initializer = initializer_from(recurrent_initializer),
-                          .dtype = dtype,
+                          .dtype = policy_from(dtype),
                           .name = std::move(name)},
                          calling_line());
       },
@@ -435,7 +440,7 @@ void def_recurrent_init(nb::class_<Layer>& cls, nb::module_& nn) {
       arg("save") = nb::none(),
       arg("kernel_initializer") = nn.attr("initializers").attr("glorot_uniform"),
       arg("recurrent_initializer") = nn.attr("initializers").attr("orthogonal"),
-      arg("dtype") = DType::f32, arg("name") = "");
+      arg("dtype") = nb::none(), arg("name") = "");
 }
 
 void bind_other_recurrent(nb::module_& nn) {
@@ -456,7 +461,7 @@ void bind_other_recurrent(nb::module_& nn) {
       "__init__",
       [](nn::SimpleRNN* self, int64_t units, nb::handle activation, bool return_sequences,
          bool reverse, std::optional<Save> save, nb::handle kernel_initializer,
-         nb::handle recurrent_initializer, DType dtype, std::string name) {
+         nb::handle recurrent_initializer, nb::handle dtype, std::string name) {
         const Source at = calling_line();
         new (self) nn::SimpleRNN(units,
                                  {.activation = activation_from(activation, at),
@@ -465,13 +470,13 @@ void bind_other_recurrent(nb::module_& nn) {
                                   .save = save ? *save : Save::automatic(),
                                   .kernel_initializer = initializer_from(kernel_initializer),
                                   .recurrent_initializer = initializer_from(recurrent_initializer),
-                                  .dtype = dtype,
+                                  .dtype = policy_from(dtype),
                                   .name = std::move(name)},
                                  at);
       },
       arg("units"), nb::kw_only(), arg("activation") = "tanh", arg("return_sequences") = false,
       arg("reverse") = false, arg("save") = nb::none(), arg("kernel_initializer") = glorot,
-      arg("recurrent_initializer") = orthogonal, arg("dtype") = DType::f32, arg("name") = "");
+      arg("recurrent_initializer") = orthogonal, arg("dtype") = nb::none(), arg("name") = "");
   field(rnn, "kernel", &nn::SimpleRNN::kernel, "[features, units]");
   field(rnn, "recurrent", &nn::SimpleRNN::recurrent, "[units, units]");
   field(rnn, "bias", &nn::SimpleRNN::bias, "[units]");
@@ -482,8 +487,8 @@ void bind_other_recurrent(nb::module_& nn) {
       .def(
           "__init__",
           [](nn::Bidirectional* self, nb::handle forward, nb::handle backward, std::string name) {
-            new (self)
-                nn::Bidirectional(PythonLayer(forward), PythonLayer(backward), std::move(name));
+            new (self) nn::Bidirectional(PythonLayer::recorded(forward),
+                                         PythonLayer::recorded(backward), std::move(name));
           },
           arg("forward"), arg("backward"), nb::kw_only(), arg("name") = "");
 }

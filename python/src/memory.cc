@@ -60,6 +60,8 @@ void bind_queries(nb::module_& memory) {
           },
           nb::arg("bytes"),
           "Sets the limit, and returns cached bytes to the system as needed. Live tensors stay.")
+      .def("waiting", memory::waiting,
+           "The calls that wait for memory (when_full of td.function), now and so far.")
       .def("code", memory::code, "Pages of machine code that kernels hold.")
       .def("live", memory::live,
            "Who holds what, by source line, largest first. Prints as a table.")
@@ -79,6 +81,14 @@ void bind_tables(nb::module_& memory) {
       .def_ro("total", &memory::Live::total)
       .def("__str__", printed<memory::Live>)
       .def("__repr__", printed<memory::Live>);
+  nb::class_<memory::Waiting>(memory, "Waiting")
+      .def_ro("calls", &memory::Waiting::calls, "Calls that wait now.")
+      .def_ro("bytes", &memory::Waiting::bytes, "The bytes that they ask for, all together.")
+      .def_ro("longest_ms", &memory::Waiting::longest_ms, "How long the first has waited.")
+      .def_ro("served", &memory::Waiting::served, "Calls that found room after a wait, so far.")
+      .def_ro("refused", &memory::Waiting::refused, "Calls whose time was up, so far.")
+      .def("__str__", printed<memory::Waiting>)
+      .def("__repr__", printed<memory::Waiting>);
   nb::class_<memory::LedgerRow>(memory, "LedgerRow")
       .def_ro("name", &memory::LedgerRow::name)
       .def_prop_ro("bytes", [](const memory::LedgerRow& row) { return Bytes(row.bytes); });

@@ -9,6 +9,7 @@
 #include <unordered_set>
 
 #include "convert.h"
+#include "holds.h"
 #include "source.h"
 
 namespace tidemark::python {
@@ -75,10 +76,18 @@ bool is_of_standard_library(nb::handle object) {
   return PySet_Contains(names.ptr(), nb::str(top.data(), top.size()).ptr()) == 1;
 }
 
-// A walk over one model. It visits each object once, so that cycles end.
+// A walk over one model. It visits each object once, so that cycles end: also those that lead
+// through a layer of the library whose activation is a method of the model.
 class ModelWalk {
  public:
-  explicit ModelWalk(const SeeVariable& see) : see_(see) {}
+  explicit ModelWalk(const SeeVariable& see) : see_(see), outer_(std::exchange(current_, this)) {}
+  ~ModelWalk() { current_ = outer_; }
+  ModelWalk(const ModelWalk&) = delete;
+  ModelWalk& operator=(const ModelWalk&) = delete;
+  // The walk that has come to a layer of the library and sees its Variables by `see`, or null.
+  static ModelWalk* continued(const SeeVariable& see) {
+    return current_ != nullptr && &current_->see_ == &see ? current_ : nullptr;
+  }
 
   void visit(nb::handle object, const VariablePath& path) {
     if (is_plain(object)) return;
@@ -182,15 +191,40 @@ class ModelWalk {
     if (wrapped.is_valid()) visit(wrapped, path);
   }
 
+  static thread_local ModelWalk* current_;
   const SeeVariable& see_;
+  ModelWalk* outer_;
   std::unordered_set<PyObject*> seen_;
   std::vector<nb::object> kept_;
 };
+thread_local ModelWalk* ModelWalk::current_ = nullptr;
+
+// While it lives, walks on this thread pass over Python functions in layers of the library.
+class WithoutFunctions {
+ public:
+  WithoutFunctions() : outer_(std::exchange(now_, true)) {}
+  ~WithoutFunctions() { now_ = outer_; }
+  WithoutFunctions(const WithoutFunctions&) = delete;
+  WithoutFunctions& operator=(const WithoutFunctions&) = delete;
+  static bool now() { return now_; }
+
+ private:
+  static thread_local bool now_;
+  bool outer_;
+};
+thread_local bool WithoutFunctions::now_ = false;
 
 // The text that identifies what a model computes: structure/identity.h.
 class ModelIdentity {
  public:
-  explicit ModelIdentity(std::string& key) : key_(key) {}
+  explicit ModelIdentity(std::string& key) : key_(key), outer_(std::exchange(current_, this)) {}
+  ~ModelIdentity() { current_ = outer_; }
+  ModelIdentity(const ModelIdentity&) = delete;
+  ModelIdentity& operator=(const ModelIdentity&) = delete;
+  // The one that has come to a layer of the library and writes to `key`, or null.
+  static ModelIdentity* continued(const std::string& key) {
+    return current_ != nullptr && &current_->key_ == &key ? current_ : nullptr;
+  }
 
   bool add(nb::handle object) {
     PyObject* const o = object.ptr();
@@ -278,9 +312,12 @@ class ModelIdentity {
     return add_items(own);
   }
 
+  static thread_local ModelIdentity* current_;
   std::string& key_;
+  ModelIdentity* outer_;
   std::unordered_map<PyObject*, size_t> seen_;
 };
+thread_local ModelIdentity* ModelIdentity::current_ = nullptr;
 
 constexpr const char* kReplacer = "tidemark";
 
@@ -288,6 +325,12 @@ constexpr const char* kReplacer = "tidemark";
 
 void see_variables_of(nb::handle model, const VariablePath& path, const SeeVariable& see) {
   ModelWalk(see).visit(model, path);
+}
+
+void see_own_variables_of(nb::handle part, const SeeVariable& see) {
+  const WithoutFunctions own;
+  if (const NativePart* const native = native_part_of(part))
+    native->walk(nb::inst_ptr<void>(part), VariablePath(), see);
 }
 
 NamedVariables named_variables_of(nb::handle model) {
@@ -314,7 +357,32 @@ nb::object copy_with(nb::handle model, const detail::ReplaceVariable& replace) {
   return nb::module_::import_("copy").attr("deepcopy")(model, memo);
 }
 
-PythonLayer::PythonLayer(nb::handle callable) : callable_(callable) {
+nb::object copy_of_part(nb::handle self) {
+  nb::object made = nb::inst_alloc(self.type());
+  nb::inst_copy(made, self);
+  return made;
+}
+
+thread_local const DeepCopy* DeepCopy::current_ = nullptr;
+
+DeepCopy::DeepCopy(nb::handle self, nb::dict memo)
+    : memo_(std::move(memo)),
+      replacer_(Replacer::of(memo_)),
+      made_(copy_of_part(self)),
+      outer_(std::exchange(current_, this)) {
+  memo_[nb::steal(PyLong_FromVoidPtr(self.ptr()))] = made_;
+}
+
+DeepCopy::~DeepCopy() { current_ = outer_; }
+
+nb::object DeepCopy::of(nb::handle object, const detail::ReplaceVariable& replace) {
+  if (current_ == nullptr || &current_->replace() != &replace) return copy_with(object, replace);
+  return nb::module_::import_("copy").attr("deepcopy")(object, current_->memo_);
+}
+
+PythonLayer::PythonLayer(nb::handle callable, bool is_recorded)
+    : callable_(is_recorded ? python::recorded(callable) : Held(callable)),
+      is_recorded_(is_recorded) {
   if (!is_exactly_native(callable)) return;
   const NativePart* const part = native_part_of(callable);
   if (part->call == nullptr) return;
@@ -332,17 +400,21 @@ Tensor PythonLayer::operator()(const Tensor& x, Source at) const {
 
 void PythonLayer::tidemark_walk(const VariablePath& path, const SeeVariable& see) const {
   const nb::gil_scoped_acquire gil;
+  if (WithoutFunctions::now()) return;
+  if (ModelWalk* const walk = ModelWalk::continued(see)) return walk->visit(callable_.get(), path);
   see_variables_of(callable_.get(), path, see);
 }
 
 void PythonLayer::tidemark_walk(const VariablePath& path, const detail::ReplaceVariable& replace) {
   const nb::gil_scoped_acquire gil;
   static_cast<void>(path);
-  *this = PythonLayer(copy_with(callable_.get(), replace));
+  *this = PythonLayer(DeepCopy::of(callable_.get(), replace), is_recorded_);
 }
 
 bool PythonLayer::tidemark_identity(std::string& key) const {
   const nb::gil_scoped_acquire gil;
+  if (ModelIdentity* const known = ModelIdentity::continued(key))
+    return known->add(callable_.get());
   return ModelIdentity(key).add(callable_.get());
 }
 

@@ -15,6 +15,8 @@ namespace tidemark::python {
 // Calls `see` for each Variable of a model, in the order of its attributes. Needs the GIL.
 void see_variables_of(nb::handle model, const detail::VariablePath& path,
                       const detail::SeeVariable& see);
+// Those of a part of the library itself, without what its Python functions hold. Needs the GIL.
+void see_own_variables_of(nb::handle part, const detail::SeeVariable& see);
 // Each once, under its first name. Needs the GIL.
 NamedVariables named_variables_of(nb::handle model);
 
@@ -37,13 +39,16 @@ void add_native_part(nb::handle type, NativePart part);
 class PythonLayer {
  public:
   // Needs the GIL.
-  explicit PythonLayer(nb::handle callable);
+  explicit PythonLayer(nb::handle callable) : PythonLayer(callable, false) {}
+  // For a layer that `_holding` makes, which accounts for the reference (holds.h).
+  static PythonLayer recorded(nb::handle callable) { return {callable, true}; }
 
   Tensor operator()(const Tensor& x, Source at) const;
   Tensor operator()(const Tensor& x) const { return (*this)(x, Source::none()); }
   // Of a layer of the library; else empty.
   const std::string& name() const { return name_; }
   const Held& callable() const { return callable_; }
+  bool is_native() const { return native_ != nullptr; }  // A layer of the library itself.
 
   void tidemark_walk(const detail::VariablePath& path, const detail::SeeVariable& see) const;
   void tidemark_walk(const detail::VariablePath& path, const detail::ReplaceVariable& replace);
@@ -51,7 +56,10 @@ class PythonLayer {
   bool tidemark_identity(std::string& key) const;
 
  private:
+  PythonLayer(nb::handle callable, bool is_recorded);
+
   Held callable_;
+  bool is_recorded_;
   const NativePart* native_ = nullptr;  // If it is a layer of the library itself.
   std::string name_;
 };
@@ -66,6 +74,31 @@ class Replacer {
  private:
   detail::ReplaceVariable replace_;
 };
+
+// A deep copy of a layer whose Python functions may lead back to the layer: the memo knows the copy
+// before its parts are copied. Needs the GIL.
+class DeepCopy {
+ public:
+  DeepCopy(nb::handle self, nb::dict memo);
+  ~DeepCopy();
+  DeepCopy(const DeepCopy&) = delete;
+  DeepCopy& operator=(const DeepCopy&) = delete;
+  const nb::object& made() const { return made_; }
+  const detail::ReplaceVariable& replace() const { return replacer_.replace(); }
+  // The copy of a Python object by copy.deepcopy: with the memo of the copy that replaces Variables
+  // so, or with another one.
+  static nb::object of(nb::handle object, const detail::ReplaceVariable& replace);
+
+ private:
+  static thread_local const DeepCopy* current_;
+  nb::dict memo_;
+  Replacer& replacer_;
+  nb::object made_;
+  const DeepCopy* outer_;
+};
+
+// A copy that has the same class, also if that is a Python class, and shares Variables.
+nb::object copy_of_part(nb::handle self);
 
 // Makes a bound class known as a part of models, and copyable by copy.copy and copy.deepcopy.
 template <class T>
@@ -94,12 +127,11 @@ void make_part(nb::class_<T>& bound) {
     };
   }
   add_native_part(bound, part);
-  bound.def("__copy__", [](const T& part) { return T(part); })
-      .def("__deepcopy__", [](const T& part, nb::dict memo) {
-        T copy = part;
-        detail::walk_variables(copy, detail::VariablePath(), Replacer::of(memo).replace());
-        return copy;
-      });
+  bound.def("__copy__", copy_of_part).def("__deepcopy__", [](nb::handle self, nb::dict memo) {
+    const DeepCopy copy(self, std::move(memo));
+    detail::walk_variables(*nb::inst_ptr<T>(copy.made()), detail::VariablePath(), copy.replace());
+    return copy.made();
+  });
 }
 
 void bind_model(nb::module_& module);

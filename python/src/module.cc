@@ -6,6 +6,7 @@ NB_MODULE(_core, module) {
   // Classes outlive the module where a user's object holds one at exit; that is no leak of ours.
   nb::set_leak_warnings(false);
   bind_errors(module);  // First: the others throw.
+  bind_holds(module);
   bind_source(module);
   bind_dtype(module);
   bind_tensor(module);

@@ -14,6 +14,7 @@
 #include "convert.h"
 #include "dtype.h"
 #include "errors.h"
+#include "holds.h"
 #include "shape.h"
 #include "source.h"
 #include "variable.h"
@@ -32,7 +33,7 @@ struct InitializerObject {
 void bind_initializers(nb::module_& nn) {
   nb::module_ all = nn.def_submodule(
       "initializers", "Initial values of parameters: functions of a shape and a dtype.");
-  nb::class_<InitializerObject>(all, "Initializer")
+  nb::class_<InitializerObject>(all, "Initializer", nb::dynamic_attr())
       .def(
           "__call__",
           [](const InitializerObject& initializer, nb::handle shape, DType dtype) {
@@ -69,6 +70,11 @@ class SequentialObject {
   explicit SequentialObject(const nb::args& layers) {
     for (const nb::handle layer : layers) add(layer);
   }
+  // References of its own to the same layers: each object accounts for its references.
+  SequentialObject(const SequentialObject& other) {
+    for (const PythonLayer& layer : other.layers_) add(layer.callable().get());
+  }
+  SequentialObject& operator=(const SequentialObject&) = delete;
   void add(nb::handle layer) {
     if (!PyCallable_Check(layer.ptr()))
       throw UserTypeError(cat("nn.Sequential: layer ", layers_.size(), " is a ",
@@ -114,14 +120,15 @@ class SequentialObject {
 // A layer may refer to the model that holds it. Each reference has two copies, in the list and in
 // the sequence; if there are more, C++ code holds it too, and it is not for the collector.
 int traverse_sequential(PyObject* self, visitproc visit, void* arg) {
-  Py_VISIT(Py_TYPE(self));
+  if (const int stopped = traverse_instance(self, visit, arg)) return stopped;
   if (!nb::inst_ready(self)) return 0;
   for (const PythonLayer& layer : nb::inst_ptr<SequentialObject>(self)->layers())
     if (layer.callable().copies() == 2) Py_VISIT(layer.callable().get().ptr());
   return 0;
 }
 int clear_sequential(PyObject* self) {
-  nb::inst_ptr<SequentialObject>(self)->clear();
+  if (PyObject** const attributes = _PyObject_GetDictPtr(self)) Py_CLEAR(*attributes);
+  if (nb::inst_ready(self)) nb::inst_ptr<SequentialObject>(self)->clear();
   return 0;
 }
 PyType_Slot sequential_slots[] = {
@@ -156,32 +163,86 @@ void bind_sequential(nb::module_& nn) {
 
 // ---- modes --------------------------------------------------------------------------------------
 
-// Training mode inside `with`; it may be entered again.
-class TrainingInPython {
+// A mode inside `with`; it may be entered again.
+template <class Scope, class Mode>
+class ModeInPython {
  public:
-  explicit TrainingInPython(bool on) : on_(on) {}
-  TrainingInPython(const TrainingInPython&) = delete;
-  TrainingInPython& operator=(const TrainingInPython&) = delete;
-  void enter() { scopes_.push_back(std::make_unique<nn::Training>(on_)); }
+  explicit ModeInPython(Mode mode) : mode_(mode) {}
+  ModeInPython(const ModeInPython&) = delete;
+  ModeInPython& operator=(const ModeInPython&) = delete;
+  void enter() { scopes_.push_back(std::make_unique<Scope>(mode_)); }
   void exit() { scopes_.pop_back(); }
 
  private:
-  bool on_;
-  std::vector<std::unique_ptr<nn::Training>> scopes_;
+  Mode mode_;
+  std::vector<std::unique_ptr<Scope>> scopes_;
 };
+using TrainingInPython = ModeInPython<nn::Training, bool>;
+using AutocastInPython = ModeInPython<Autocast, DType>;
+
+template <class Mode>
+void add_with(nb::class_<Mode>& bound) {
+  bound
+      .def("__enter__",
+           [](nb::handle self) {
+             nb::cast<Mode&>(self).enter();
+             return nb::borrow(self);
+           })
+      .def("__exit__", [](Mode& mode, nb::args) { mode.exit(); });
+}
 
 void bind_mode(nb::module_& nn) {
   nn.def("is_training", nn::is_training, "Whether this thread is in training mode.");
-  nb::class_<TrainingInPython>(
+  nb::class_<TrainingInPython> training(
       nn, "Training",
-      "Training mode inside `with nn.Training():`; evaluation mode with nn.Training(False).")
-      .def(nb::init<bool>(), arg("on") = true)
-      .def("__enter__",
-           [](nb::handle self) {
-             nb::cast<TrainingInPython&>(self).enter();
-             return nb::borrow(self);
+      "Training mode inside `with nn.Training():`; evaluation mode with nn.Training(False).");
+  training.def(nb::init<bool>(), arg("on") = true);
+  add_with(training);
+}
+
+void bind_autocast(nb::module_& module) {
+  nb::class_<AutocastInPython> bound(
+      module, "autocast",
+      "Mixed precision inside `with td.autocast(td.bf16):`: trainable f32 Variables are read as "
+      "this dtype, and a product of it and f32 has it. td.f32 switches it off.");
+  bound.def(
+      "__init__",
+      [](AutocastInPython* self, DType dtype) {
+        const Autocast checked(dtype, calling_line());
+        new (self) AutocastInPython(dtype);
+      },
+      arg("dtype") = DType::bf16);
+  add_with(bound);
+  module.def("get_autocast", autocast,
+             "The dtype of the innermost td.autocast of this thread; td.f32 if there is none.");
+}
+
+void bind_policy(nb::module_& nn) {
+  using nn::Policy;
+  nb::class_<Policy>(nn, "Policy",
+                     "The dtype of a layer's Variables and the dtype it computes in: \"f32\", "
+                     "\"bf16\", \"mixed_bf16\", \"mixed_f16\".")
+      .def(
+          "__init__", [](Policy* self, nb::handle name) { new (self) Policy(policy_from(name)); },
+          arg("name"))
+      .def_prop_ro("name", &Policy::name)
+      .def_ro("variable_dtype", &Policy::variable)
+      .def_ro("compute_dtype", &Policy::compute)
+      .def("__eq__",
+           [](const Policy& a, nb::handle b) {
+             return nb::isinstance<Policy>(b) && a == nb::cast<const Policy&>(b);
            })
-      .def("__exit__", [](TrainingInPython& training, nb::args) { training.exit(); });
+      .def("__hash__",
+           [](const Policy& policy) { return nb::hash(nb::str(policy.name().c_str())); })
+      .def("__repr__", [](const Policy& policy) { return cat("Policy(\"", policy.name(), "\")"); })
+      .def("__reduce__", [](const Policy& policy) {
+        return nb::make_tuple(nb::module_::import_("tidemark.nn").attr("Policy"),
+                              nb::make_tuple(policy.name()));
+      });
+  nn.def("global_policy", nn::global_policy, "The policy of layers that are made without a dtype.");
+  nn.def(
+      "set_global_policy", [](nb::handle policy) { nn::set_global_policy(policy_from(policy)); },
+      arg("policy"), "Sets the policy of layers that are made from now on without a dtype.");
 }
 
 // ---- whole models -------------------------------------------------------------------------------
@@ -333,7 +394,18 @@ nn::Activation activation_from(nb::handle object, Source at) {
     throw UserTypeError(
         cat("activation: a ", Py_TYPE(object.ptr())->tp_name, " cannot be called"), at,
         "give a name such as \"relu\", an op such as td.relu, or a function of one tensor");
-  return PythonLayer(object);
+  return PythonLayer::recorded(object);
+}
+
+nn::Policy policy_from(nb::handle object) {
+  const Source at = calling_line();
+  if (object.is_none()) return nn::global_policy();
+  if (nb::isinstance<nn::Policy>(object)) return nb::cast<const nn::Policy&>(object);
+  if (const std::optional<DType> dtype = dtype_from(object)) return *dtype;
+  if (!nb::isinstance<nb::str>(object))
+    throw UserTypeError(cat("dtype: a ", Py_TYPE(object.ptr())->tp_name, " is no policy"), at,
+                        "give a dtype, or a name such as \"mixed_bf16\"");
+  return nn::Policy(std::string_view(nb::cast<std::string>(object)), at);
 }
 
 Initializer initializer_from(nb::handle object) {
@@ -343,7 +415,7 @@ Initializer initializer_from(nb::handle object) {
     throw UserTypeError(cat("initializer: a ", Py_TYPE(object.ptr())->tp_name, " cannot be called"),
                         calling_line(),
                         "give one of td.nn.initializers, or a function of a shape and a dtype");
-  return [held = Held(object)](const Shape& shape, DType dtype) {
+  return [held = recorded_initializer(object)](const Shape& shape, DType dtype) {
     const nb::gil_scoped_acquire gil;
     const UserCode user;
     return tensor_from(held.get()(shape_tuple(shape), dtype), calling_line());
@@ -359,6 +431,8 @@ TensorSpec spec_from(nb::handle object, Source at) {
 void bind_nn(nb::module_& module) {
   bind_model(module);
   nb::module_ nn = module.def_submodule("nn", "Layers, losses, metrics, optimizers and training.");
+  bind_autocast(module);
+  bind_policy(nn);
   bind_initializers(nn);
   bind_layers(nn);
   bind_sequential(nn);

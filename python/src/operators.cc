@@ -91,12 +91,17 @@ int truth(PyObject* a) {
   return guarded([&] { return tensor_in(a).item<bool>(calling_line()) ? 1 : 0; }, -1);
 }
 
+PyObject* integer_of(const Tensor& x, Source at) {
+  if (x.dtype() == DType::u64) return PyLong_FromUnsignedLongLong(x.item<uint64_t>(at));
+  return PyLong_FromLongLong(x.item<int64_t>(at));
+}
+
 PyObject* as_integer(PyObject* a) {
   return guarded([&]() -> PyObject* {
     const Tensor& x = tensor_in(a);
     const Source at = calling_line();
     if (is_float(x.dtype())) return PyLong_FromDouble(x.item<double>(at));
-    return PyLong_FromLongLong(x.item<int64_t>(at));
+    return integer_of(x, at);
   });
 }
 
@@ -111,7 +116,7 @@ PyObject* as_index(PyObject* a) {
     if (!is_integer(x.dtype()) || x.rank() != 0)
       throw UserTypeError(cat("index: ", x.dtype(), x.shape(), " is not one integer"), at,
                           "only an integer tensor of rank 0 is an index");
-    return PyLong_FromLongLong(x.item<int64_t>(at));
+    return integer_of(x, at);
   });
 }
 

@@ -144,7 +144,7 @@ std::string document_of(const Function& function) {
 
 // ---- functions that Python calls ----------------------------------------------------------------
 
-constexpr size_t kMost = 256;
+constexpr size_t kMost = 384;
 std::vector<Function>& functions() {
   static auto* const made = new std::vector<Function>;  // Python's functions point here until exit.
   return *made;
@@ -176,12 +176,14 @@ PyMethodDef* definition(const char* name, Entry entry, const std::string& docume
 
 void add_function(nb::module_& module, size_t i) {
   const Function& function = functions()[i];
-  const bool draws = function.name.starts_with("random::");
-  nb::object home = draws ? nb::object(module.attr("random")) : nb::object(module);
+  const size_t colons = function.name.find("::");
+  const std::string space =
+      colons == std::string::npos ? "" : std::string(function.name.substr(0, colons));
+  nb::object home = space.empty() ? nb::object(module) : nb::object(module.attr(space.c_str()));
   const auto* const name = new std::string(short_name(function.name));
   PyMethodDef* const made = definition(name->c_str(), kFunctionEntries[i],
                                        cat(function.signature, "\n--\n\n", function.document));
-  const nb::str module_name(draws ? "tidemark.random" : "tidemark");
+  const nb::str module_name((space.empty() ? "tidemark" : "tidemark." + space).c_str());
   home.attr(name->c_str()) = nb::steal(PyCFunction_NewEx(made, home.ptr(), module_name.ptr()));
 }
 
@@ -281,7 +283,8 @@ nb::tuple signatures() {
 }  // namespace
 
 void bind_ops(nb::module_& module) {
-  nb::module_ random = module.def_submodule("random", "Random tensors and keys.");
+  module.def_submodule("random", "Random tensors and keys.");
+  module.def_submodule("linalg", "Linear algebra on the matrices in the last two axes.");
   functions().reserve(kMost);
   for (const Callable& callable : callables()) {
     std::optional<Function> function = function_of(callable);

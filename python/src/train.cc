@@ -7,9 +7,10 @@
 
 #include "budget.h"
 #include "convert.h"
-#include "data.h"
+#include "dtype.h"
 #include "errors.h"
 #include "gradient.h"
+#include "holds.h"
 #include "nn.h"
 #include "path.h"
 #include "source.h"
@@ -22,61 +23,104 @@ using nb::arg;
 
 // ---- schedules ----------------------------------------------------------------------------------
 
-// A number, one of nn.schedules, or a function of the number of the update.
-nn::Schedule schedule_from(nb::handle object) {
-  if (nb::isinstance<nn::Schedule>(object)) return nb::cast<const nn::Schedule&>(object);
-  if (PyFloat_Check(object.ptr()) || PyLong_Check(object.ptr())) return nb::cast<double>(object);
-  if (!PyCallable_Check(object.ptr()))
+// nn.Schedule, and the Python function that its rates come from, if there is one.
+struct ScheduleObject {
+  nn::Schedule schedule;
+  Held function;
+};
+
+int traverse_schedule(PyObject* self, visitproc visit, void* arg) {
+  if (const int stopped = traverse_instance(self, visit, arg)) return stopped;
+  if (!nb::inst_ready(self)) return 0;
+  // One copy is in the schedule. Who takes the schedule into a rate of his own refers to the
+  // object.
+  const Held& function = nb::inst_ptr<ScheduleObject>(self)->function;
+  if (function.copies() == 2) Py_VISIT(function.get().ptr());
+  return 0;
+}
+PyType_Slot schedule_slots[] = {{Py_tp_traverse, reinterpret_cast<void*>(traverse_schedule)},
+                                {0, nullptr}};
+
+nn::Schedule schedule_of(const Held& function) {
+  return nn::Schedule([function](const Tensor& step) {
+    const nb::gil_scoped_acquire gil;
+    const UserCode user;
+    return tensor_from(function.get()(nb::steal(wrap(Tensor(step)))), calling_line());
+  });
+}
+
+// A number, one of nn.schedules, or a function of the number of the update, held as `hold` does.
+ScheduleObject schedule_from(nb::handle object, Held (*hold)(nb::handle)) {
+  if (nb::isinstance<ScheduleObject>(object)) {
+    const ScheduleObject& known = nb::cast<const ScheduleObject&>(object);
+    if (!known.function) return known;
+  } else if (PyFloat_Check(object.ptr()) || PyLong_Check(object.ptr())) {
+    return {nb::cast<double>(object), {}};
+  } else if (!PyCallable_Check(object.ptr())) {
     throw UserTypeError(cat("learning_rate: a ", Py_TYPE(object.ptr())->tp_name, " is no rate"),
                         calling_line(),
                         "give a number, one of td.nn.schedules, or a function of the step");
-  return nn::Schedule([held = Held(object)](const Tensor& step) {
-    const nb::gil_scoped_acquire gil;
-    const UserCode user;
-    return tensor_from(held.get()(nb::steal(wrap(Tensor(step)))), calling_line());
-  });
+  }
+  Held function = hold(object);
+  nn::Schedule schedule = schedule_of(function);
+  return {std::move(schedule), std::move(function)};
+}
+nn::Schedule rate_from(nb::handle object) { return schedule_from(object, recorded).schedule; }
+ScheduleObject schedule_from(nb::handle object) {
+  return schedule_from(object, [](nb::handle function) { return Held(function); });
 }
 
 void bind_schedules(nb::module_& nn) {
   nb::module_ schedules =
       nn.def_submodule("schedules", "Learning rates that change with the number of updates.");
-  nb::class_<nn::Schedule>(nn, "Schedule", "The rate of each update, counted from 0.")
+  nb::class_<ScheduleObject>(nn, "Schedule", nb::type_slots(schedule_slots), nb::dynamic_attr(),
+                             "The rate of each update, counted from 0.")
       .def(
           "__init__",
-          [](nn::Schedule* self, nb::handle rate) { new (self) nn::Schedule(schedule_from(rate)); },
+          [](ScheduleObject* self, nb::handle rate) {
+            new (self) ScheduleObject(schedule_from(rate));
+          },
           arg("rate"))
       .def(
           "__call__",
-          [](const nn::Schedule& schedule, nb::handle step) {
+          [](const ScheduleObject& self, nb::handle step) {
             const Source at = calling_line();
             const SourceScope scope(at);
-            return schedule(cast(tensor_from(step, at), DType::f64, at));
+            return self.schedule(cast(tensor_from(step, at), DType::f64, at));
           },
           arg("step"));
   using Rates = std::vector<std::pair<int64_t, double>>;
-  schedules.def("constant", nn::schedules::constant, arg("rate"))
+  schedules
+      .def(
+          "constant", [](double rate) { return ScheduleObject{nn::schedules::constant(rate), {}}; },
+          arg("rate"))
       .def(
           "piecewise",
-          [](Rates rates) { return nn::schedules::piecewise(std::move(rates), calling_line()); },
+          [](Rates rates) {
+            return ScheduleObject{nn::schedules::piecewise(std::move(rates), calling_line()), {}};
+          },
           arg("rates"), "A rate from each of these steps on: [(0, 0.1), (1000, 0.01)].")
       .def(
           "exponential",
           [](double rate, double factor, double steps, bool staircase) {
-            return nn::schedules::exponential(rate, {factor, steps, staircase}, calling_line());
+            return ScheduleObject{
+                nn::schedules::exponential(rate, {factor, steps, staircase}, calling_line()), {}};
           },
           arg("rate"), nb::kw_only(), arg("factor") = 0.96, arg("steps") = 1000.0,
           arg("staircase") = false, "The rate is multiplied by `factor` over so many updates.")
       .def(
           "cosine",
           [](double rate, double steps, double least) {
-            return nn::schedules::cosine(rate, {steps, least}, calling_line());
+            return ScheduleObject{nn::schedules::cosine(rate, {steps, least}, calling_line()), {}};
           },
           arg("rate"), nb::kw_only(), arg("steps") = 1000.0, arg("least") = 0.0,
           "Half a cosine wave from the rate to `least`, which then stays.")
       .def(
           "warm_up",
           [](int64_t steps, nb::handle then) {
-            return nn::schedules::warm_up(steps, schedule_from(then), calling_line());
+            ScheduleObject made = schedule_from(then);
+            made.schedule = nn::schedules::warm_up(steps, std::move(made.schedule), calling_line());
+            return made;
           },
           arg("steps"), arg("then"),
           "A linear warm-up to the first rate of `then`, then `then` from its start.");
@@ -86,7 +130,7 @@ void bind_schedules(nb::module_& nn) {
 
 std::function<bool(const Variable&)> decays_from(nb::handle object) {
   if (object.is_none()) return {};
-  return [held = Held(object)](const Variable& variable) {
+  return [held = recorded(object)](const Variable& variable) {
     const nb::gil_scoped_acquire gil;
     return nb::cast<bool>(held.get()(wrap(variable)));
   };
@@ -110,14 +154,14 @@ nn::UpdateRule rule_from(nb::handle rule) {
     made.slots.push_back(nb::cast<std::string>(slot));
   const nb::object numbers = rule.attr("numbers");
   if (!numbers.is_none()) {
-    made.numbers = [held = Held(numbers)](const Tensor& rate, const Tensor& count) {
+    made.numbers = [held = recorded(numbers)](const Tensor& rate, const Tensor& count) {
       const nb::gil_scoped_acquire gil;
       const UserCode user;
       return tensors_of(held.get()(nb::steal(wrap(Tensor(rate))), nb::steal(wrap(Tensor(count)))));
     };
   }
-  made.apply = [held = Held(rule.attr("apply"))](nn::ParameterStep& step,
-                                                 const std::vector<Tensor>& numbers) {
+  made.apply = [held = recorded(rule.attr("apply"))](nn::ParameterStep& step,
+                                                     const std::vector<Tensor>& numbers) {
     const nb::gil_scoped_acquire gil;
     const UserCode user;
     const nb::object seen = nb::module_::import_("tidemark.nn")
@@ -137,7 +181,7 @@ void bind_optimizer(nb::module_& nn) {
       nn, "Optimizer",
       "Updates Variables by their gradients: nn.SGD, nn.Adam, nn.AdamW, or your own "
       "nn.UpdateRule. A step of all parameters is in place.",
-      nb::is_weak_referenceable());
+      nb::dynamic_attr(), nb::is_weak_referenceable());
   make_part<Optimizer>(optimizer);
   optimizer
       .def(
@@ -145,7 +189,7 @@ void bind_optimizer(nb::module_& nn) {
           [](Optimizer* self, nb::handle rule, nb::handle rate, std::optional<double> clip_norm,
              std::optional<double> clip_global_norm, int64_t accumulate, nb::handle decays) {
             new (self) Optimizer(rule_from(rule),
-                                 {.learning_rate = schedule_from(rate),
+                                 {.learning_rate = rate_from(rate),
                                   .clip_norm = clip_norm,
                                   .clip_global_norm = clip_global_norm,
                                   .accumulate = accumulate,
@@ -182,12 +226,31 @@ void bind_optimizer(nb::module_& nn) {
             self.build(io::detail::NamedModel{named_variables_of(model)});
           },
           arg("model"), "Declares the state for a model's trainable Variables that have a shape.")
+      .def(
+          "scale_loss",
+          [](const Optimizer& self, const Tensor& loss) {
+            return self.scale_loss(loss, calling_line());
+          },
+          arg("loss"), "The loss times the loss scale, for gradients that are applied by hand.")
+      .def_prop_ro(
+          "loss_scale",
+          [](const Optimizer& self) {
+            const std::optional<Variable> scale = self.loss_scale();
+            return scale ? wrap(*scale) : nb::none();
+          },
+          "A Variable; None without a LossScaleOptimizer.")
       .def_prop_ro(
           "learning_rate", [](const Optimizer& self) { return wrap(self.learning_rate); },
           "A Variable; with a schedule it is the rate of the last update.")
       .def_prop_ro(
           "iterations", [](const Optimizer& self) { return wrap(self.iterations); },
-          "How many updates were made.");
+          "How many updates were made.")
+      .def("_trained", [](const Optimizer& self) {
+        nb::list list;
+        for (const auto& [name, variable] : self.trained())
+          list.append(nb::make_tuple(name, wrap(variable)));
+        return list;
+      });
 }
 
 // Options that all optimizers have, as keyword arguments.
@@ -217,7 +280,7 @@ void bind_kind(nb::module_& nn, const char* name, const char* doc, double rate, 
           "__init__",
           [make](Kind* self, nb::handle rate, Values... values, std::optional<double> clip_norm,
                  std::optional<double> clip_global_norm, int64_t accumulate, nb::handle decays) {
-            const Common common{schedule_from(rate), clip_norm, clip_global_norm, accumulate,
+            const Common common{rate_from(rate), clip_norm, clip_global_norm, accumulate,
                                 decays_from(decays)};
             new (self) Kind(common.in(make(values...)), calling_line());
           },
@@ -232,9 +295,9 @@ void bind_adam(nb::module_& nn) {
           [](nn::Adam* self, nb::handle rate, double beta1, double beta2, double epsilon,
              std::optional<double> clip_norm, std::optional<double> clip_global_norm,
              int64_t accumulate) {
-            new (self) nn::Adam({schedule_from(rate), beta1, beta2, epsilon, clip_norm,
-                                 clip_global_norm, accumulate},
-                                calling_line());
+            new (self) nn::Adam(
+                {rate_from(rate), beta1, beta2, epsilon, clip_norm, clip_global_norm, accumulate},
+                calling_line());
           },
           arg("learning_rate") = 1e-3, nb::kw_only(), arg("beta1") = 0.9, arg("beta2") = 0.999,
           arg("epsilon") = 1e-8, arg("clip_norm") = nb::none(),
@@ -310,6 +373,71 @@ void bind_optimizers(nb::module_& nn) {
       arg("rho") = 0.9, arg("epsilon") = 1e-6, arg("weight_decay") = 0.0);
 }
 
+void bind_loss_scale(nb::module_& nn) {
+  using nn::LossScaleOptimizer;
+  const nn::LossScaleOptions usual;
+  nb::class_<LossScaleOptimizer, nn::Optimizer>(
+      nn, "LossScaleOptimizer",
+      "An optimizer for f16: gradients are those of the loss times a scale; an update whose "
+      "gradients are not finite is skipped and the scale lowered, inside the compiled step.")
+      .def(
+          "__init__",
+          [](LossScaleOptimizer* self, const nn::Optimizer& inner, double initial,
+             int64_t growth_steps, double factor) {
+            new (self) LossScaleOptimizer(
+                inner, {.initial = initial, .growth_steps = growth_steps, .factor = factor},
+                calling_line());
+          },
+          arg("inner"), nb::kw_only(), arg("initial") = usual.initial,
+          arg("growth_steps") = usual.growth_steps, arg("factor") = usual.factor);
+}
+
+void bind_lbfgs(nb::module_& nn) {
+  using nn::LBFGS;
+  using nn::LBFGSResult;
+  const nn::LBFGSOptions usual;
+  nb::class_<LBFGSResult>(nn, "LBFGSResult", "How a minimisation ended.")
+      .def_ro("loss", &LBFGSResult::loss)
+      .def_ro("gradient", &LBFGSResult::gradient, "The largest element of the gradient.")
+      .def_ro("iterations", &LBFGSResult::iterations)
+      .def_ro("evaluations", &LBFGSResult::evaluations)
+      .def_ro("converged", &LBFGSResult::converged)
+      .def_ro("stopped", &LBFGSResult::stopped, "Why it ended.")
+      .def("__repr__", [](const LBFGSResult& result) {
+        return cat("LBFGSResult(loss=", result.loss, ", iterations=", result.iterations,
+                   ", stopped=\"", result.stopped, "\")");
+      });
+  nb::class_<LBFGS>(nn, "LBFGS",
+                    "Minimises a smooth loss by estimates of its curvature, with a line search.")
+      .def(
+          "__init__",
+          [](LBFGS* self, int64_t memory, int64_t max_iterations, int64_t max_evaluations,
+             double learning_rate, double tolerance_gradient, double tolerance_change) {
+            new (self) LBFGS({memory, max_iterations, max_evaluations, learning_rate,
+                              tolerance_gradient, tolerance_change},
+                             calling_line());
+          },
+          nb::kw_only(), arg("memory") = usual.memory, arg("max_iterations") = usual.max_iterations,
+          arg("max_evaluations") = usual.max_evaluations,
+          arg("learning_rate") = usual.learning_rate,
+          arg("tolerance_gradient") = usual.tolerance_gradient,
+          arg("tolerance_change") = usual.tolerance_change)
+      .def(
+          "minimize",
+          [](const LBFGS& self, nb::handle loss, nb::handle model) {
+            const Source at = calling_line();
+            const NamedVariables named = named_variables_of(model);
+            const auto call = [held = Held(loss)] {
+              const nb::gil_scoped_acquire gil;
+              return tensor_from(held.get()(), calling_line());
+            };
+            const nb::gil_scoped_release released;
+            return self.minimize_named(call, named, at);
+          },
+          arg("loss"), arg("model"),
+          "Changes the model's trainable Variables until loss() no longer decreases.");
+}
+
 void bind_averages(nb::module_& nn) {
   using nn::EMA;
   nb::class_<EMA> average(nn, "EMA", "A running average of a built model's weights.",
@@ -383,21 +511,74 @@ nn::Measure measure_from(nb::handle object) {
   };
 }
 
+// Several tensors in the place of one: a tuple, a list or a dict of them.
+struct TensorForm {
+  bool is_one = true;
+  std::vector<std::string> keys;  // Of a dict.
+
+  static TensorForm of(nb::handle object) {
+    TensorForm form;
+    form.is_one = !nb::isinstance<nb::dict>(object) && !nb::isinstance<nb::tuple>(object) &&
+                  !nb::isinstance<nb::list>(object);
+    if (nb::isinstance<nb::dict>(object))
+      for (const auto& [key, value] : nb::borrow<nb::dict>(object))
+        form.keys.push_back(nb::cast<std::string>(key));
+    return form;
+  }
+};
+
+// In the order of `names`, if they are given and the tensors have names.
+std::vector<Tensor> tensor_list(nb::handle object, const std::vector<std::string>& names,
+                                const char* what, Source at) {
+  const TensorForm form = TensorForm::of(object);
+  if (form.is_one) return {tensor_from(object, at)};
+  std::vector<Tensor> list;
+  if (form.keys.empty()) {
+    for (const nb::handle each : object) list.push_back(tensor_from(each, at));
+    return list;
+  }
+  for (const std::string& name : names.empty() ? form.keys : names) {
+    const nb::object found = nb::borrow<nb::dict>(object).attr("get")(name);
+    if (found.is_none())
+      throw UserError(cat("fit: there is no ", what, " \"", name, "\""), at,
+                      "targets and outputs that are dicts have the names of the losses");
+    list.push_back(tensor_from(found, at));
+  }
+  return list;
+}
+
+// A list of numbers in brackets is one tensor where the whole batch is a pair of them.
+bool is_structure(nb::handle object) {
+  if (nb::isinstance<nb::dict>(object)) return true;
+  if (!nb::isinstance<nb::tuple>(object) && !nb::isinstance<nb::list>(object)) return false;
+  for (const nb::handle each : object)
+    if (!nb::isinstance<Tensor>(each) && !nb::hasattr(each, "shape")) return false;
+  return nb::len(object) > 0;
+}
+
+// What fit knows about the tensors of a batch, beside the tensors.
+struct BatchForm {
+  TensorForm x;
+  std::vector<std::string> outputs;  // The names of the losses, if they have names.
+};
+
 // An iterable of pairs of Python, walked once an epoch.
 class PairsOfPython {
  public:
-  PairsOfPython(nb::handle iterable, Source at) : iterable_(iterable), at_(at) {}
+  PairsOfPython(nb::handle iterable, std::shared_ptr<BatchForm> form, Source at)
+      : iterable_(iterable), form_(std::move(form)), at_(at) {}
 
+  using Pair = std::pair<std::vector<Tensor>, std::vector<Tensor>>;
   class Iterator {
    public:
-    explicit Iterator(const PairsOfPython& pairs) : at_(pairs.at_) {
+    explicit Iterator(const PairsOfPython& pairs) : form_(pairs.form_), at_(pairs.at_) {
       const nb::gil_scoped_acquire gil;
       const nb::object made = nb::steal(PyObject_GetIter(pairs.iterable_.get().ptr()));
       if (!made.is_valid()) nb::raise_python_error();
       iterator_ = Held(made);
       pull();
     }
-    const std::pair<Tensor, Tensor>& operator*() const { return *pair_; }
+    const Pair& operator*() const { return *pair_; }
     Iterator& operator++() {
       pair_.reset();
       const nb::gil_scoped_acquire gil;
@@ -418,12 +599,20 @@ class PairsOfPython {
         throw UserTypeError(
             cat("fit: a batch is a ", Py_TYPE(next.ptr())->tp_name, ", not a pair (x, y)"), at_,
             "give an iterable of pairs of tensors or arrays, a td.data.Dataset, or arrays (x, y)");
-      pair_.emplace(tensor_from(next[0], at_), tensor_from(next[1], at_));
+      const nb::object x = next[0], y = next[1];
+      form_->x = is_structure(x) ? TensorForm::of(x) : TensorForm();
+      pair_.emplace(listed(x, {}, "input"), listed(y, form_->outputs, "target"));
+    }
+    std::vector<Tensor> listed(nb::handle part, const std::vector<std::string>& names,
+                               const char* what) const {
+      if (!is_structure(part)) return {tensor_from(part, at_)};
+      return tensor_list(part, names, what, at_);
     }
 
+    std::shared_ptr<BatchForm> form_;
     Source at_;
     Held iterator_;
-    std::optional<std::pair<Tensor, Tensor>> pair_;
+    std::optional<Pair> pair_;
   };
   Iterator begin() const { return Iterator(*this); }
   std::default_sentinel_t end() const { return {}; }
@@ -436,13 +625,35 @@ class PairsOfPython {
 
  private:
   Held iterable_;
+  std::shared_ptr<BatchForm> form_;
   Source at_;
 };
 
-nn::Batches batches_from(nb::handle object, Source at) {
+nn::Batches batches_from(nb::handle object, const std::shared_ptr<BatchForm>& form, Source at) {
   if (object.is_none()) return {};
-  if (nb::isinstance<Dataset>(object)) return pairs_of(nb::cast<const Dataset&>(object), at);
-  return PairsOfPython(object, at);
+  return PairsOfPython(object, form, at);
+}
+
+// A model of one tensor, of several (model(a, b)), or of named ones (model(a=..., b=...)).
+nn::AnyModel any_model(nb::handle model, const std::shared_ptr<BatchForm>& form) {
+  const PythonLayer layer(model);
+  const auto call = [layer, form](const std::vector<Tensor>& x) -> std::vector<Tensor> {
+    if (layer.is_native() && x.size() == 1) return {layer(x[0], Source::none())};
+    const nb::gil_scoped_acquire gil;
+    const UserCode user;
+    nb::list args;
+    nb::dict named;
+    for (size_t i = 0; i < x.size(); ++i) {
+      const nb::object given = nb::steal(wrap(Tensor(x[i])));
+      if (form->x.keys.empty())
+        args.append(given);
+      else
+        named[form->x.keys[i].c_str()] = given;
+    }
+    const nb::object result = layer.callable().get()(*args, **named);
+    return tensor_list(result, form->outputs, "output", calling_line());
+  };
+  return {.call = call, .variables = named_variables_of(model)};
 }
 
 nn::Progress progress_from(const std::string& name, Source at) {
@@ -454,11 +665,100 @@ nn::Progress progress_from(const std::string& name, Source at) {
                   "give \"automatic\", \"bar\", \"lines\" or \"none\"");
 }
 
-std::vector<std::pair<std::string, nn::Measure>> metrics_from(nb::handle metrics) {
-  std::vector<std::pair<std::string, nn::Measure>> list;
-  for (const auto& [name, metric] : nb::borrow<nb::dict>(metrics))
-    list.emplace_back(nb::cast<std::string>(name), measure_from(metric));
+using NamedMeasures = std::vector<std::pair<std::string, nn::Measure>>;
+
+// {"accuracy": f} of the first output; {"output": {"accuracy": f}} by the names of outputs.
+NamedMeasures metrics_from(nb::handle metrics, const std::vector<std::string>& outputs, Source at) {
+  NamedMeasures list;
+  for (const auto& [key, metric] : nb::borrow<nb::dict>(metrics)) {
+    const auto name = nb::cast<std::string>(key);
+    if (!nb::isinstance<nb::dict>(metric)) {
+      list.emplace_back(name, measure_from(metric));
+      continue;
+    }
+    const auto output = std::find(outputs.begin(), outputs.end(), name);
+    if (output == outputs.end())
+      throw UserError(cat("fit: there are metrics of \"", name, "\", and no loss of that name"), at,
+                      "losses and metrics of several outputs are dicts by the names of outputs");
+    for (const auto& [inner, each] : nb::borrow<nb::dict>(metric))
+      list.emplace_back(cat(name, "_", nb::cast<std::string>(inner)),
+                        measure_from(each).of_output(
+                            static_cast<size_t>(std::distance(outputs.begin(), output))));
+  }
   return list;
+}
+
+// Losses of several outputs: a list, or a dict by their names; weights likewise.
+std::vector<nn::OutputLoss> losses_from(nb::handle losses, nb::handle weights) {
+  std::vector<nn::OutputLoss> list;
+  const bool is_dict = nb::isinstance<nb::dict>(losses);
+  const auto add = [&](std::string name, nb::handle loss, nb::handle weight) {
+    list.push_back(
+        {std::move(name), measure_from(loss), weight.is_none() ? 1.0 : nb::cast<double>(weight)});
+  };
+  if (is_dict) {
+    for (const auto& [name, loss] : nb::borrow<nb::dict>(losses))
+      add(nb::cast<std::string>(name), loss,
+          weights.is_none() ? nb::none() : nb::object(weights.attr("get")(name)));
+    return list;
+  }
+  size_t number = 0;
+  for (const nb::handle loss : losses) {
+    add(cat("output_", number), loss, weights.is_none() ? nb::none() : nb::object(weights[number]));
+    ++number;
+  }
+  return list;
+}
+
+bool is_several(nb::handle loss) {
+  return nb::isinstance<nb::dict>(loss) || nb::isinstance<nb::list>(loss) ||
+         nb::isinstance<nb::tuple>(loss);
+}
+
+void add_measures(nn::FitOptions& options, BatchForm& form, nb::handle loss, nb::handle weights,
+                  nb::handle metrics, Source at) {
+  if (is_several(loss)) {
+    options.losses = losses_from(loss, weights);
+    if (nb::isinstance<nb::dict>(loss))
+      for (const nn::OutputLoss& each : options.losses) form.outputs.push_back(each.name);
+  } else {
+    options.loss = measure_from(loss);
+  }
+  options.metrics = metrics_from(metrics, form.outputs, at);
+}
+
+std::optional<DType> autocast_from(nb::handle dtype, Source at) {
+  if (dtype.is_none()) return {};
+  return dtype_argument(dtype, at);
+}
+
+// The functions of a callback that an object of Python has.
+template <class... A>
+std::function<void(A...)> method_of(nb::handle object, const char* name) {
+  if (!nb::hasattr(object, name)) return {};
+  return [method = Held(object.attr(name))](A... arguments) {
+    const nb::gil_scoped_acquire gil;
+    const auto call = [&](auto& given) {
+      using T = std::remove_cvref_t<decltype(given)>;
+      const nb::object seen = nb::cast(T(given));
+      method.get()(seen);
+      if constexpr (requires { given.stop = true; } &&
+                    !std::is_const_v<std::remove_reference_t<decltype(given)>>)
+        given.stop = nb::cast<const T&>(seen).stop;
+    };
+    if constexpr (sizeof...(A) == 0)
+      method.get()();
+    else
+      (call(arguments), ...);
+  };
+}
+
+nn::Callback callback_from(nb::handle object) {
+  return {.on_train_begin = method_of<>(object, "on_train_begin"),
+          .on_epoch_begin = method_of<int64_t>(object, "on_epoch_begin"),
+          .on_batch = method_of<nn::Batch&>(object, "on_batch"),
+          .on_epoch = method_of<nn::Epoch&>(object, "on_epoch"),
+          .on_train_end = method_of<const nn::History&>(object, "on_train_end")};
 }
 
 nb::dict numbers_of(const nn::NamedNumbers& named) {
@@ -467,45 +767,49 @@ nb::dict numbers_of(const nn::NamedNumbers& named) {
   return numbers;
 }
 
-nn::History fit(nb::handle model, nb::handle batches, nb::handle loss,
+nn::History fit(nb::handle model, nb::handle batches, nb::handle loss, nb::handle loss_weights,
                 const nn::Optimizer& optimizer, int64_t epochs, int64_t initial_epoch,
-                nb::handle budget, nb::handle validation, const PathText& checkpoint,
-                nb::handle on_epoch, nb::handle on_batch,
-                const std::optional<nn::EarlyStopping>& early_stopping, nb::handle metrics,
-                const std::string& progress) {
+                nb::handle budget, nb::handle autocast, nb::handle validation,
+                const PathText& checkpoint, nb::handle on_epoch, nb::handle on_batch,
+                nb::handle callbacks, const std::optional<nn::EarlyStopping>& early_stopping,
+                nb::handle metrics, const std::string& progress) {
   const Source at = calling_line();
-  const PythonLayer layer(model);
-  const nn::AnyModel any{.call = [layer](const Tensor& x) { return layer(x, Source::none()); },
-                         .variables = named_variables_of(model)};
-  nn::FitOptions options{.loss = measure_from(loss),
-                         .optimizer = optimizer,
+  const auto form = std::make_shared<BatchForm>();
+  nn::FitOptions options{.optimizer = optimizer,
                          .epochs = epochs,
                          .initial_epoch = initial_epoch,
                          .budget = budget_from(budget, at),
-                         .validation = batches_from(validation, at),
+                         .autocast = autocast_from(autocast, at),
+                         .validation = batches_from(validation, form, at),
                          .checkpoint = checkpoint.text,
                          .early_stopping = early_stopping,
-                         .metrics = metrics_from(metrics),
                          .progress = progress_from(progress, at)};
-  if (!on_epoch.is_none()) {
-    options.on_epoch = [held = Held(on_epoch)](nn::Epoch& epoch) {
-      const nb::gil_scoped_acquire gil;
-      const nb::object seen = nb::cast(nn::Epoch(epoch));
-      held.get()(seen);
-      epoch.stop = nb::cast<const nn::Epoch&>(seen).stop;
-    };
+  add_measures(options, *form, loss, loss_weights, metrics, at);
+  if (!on_epoch.is_none() || !on_batch.is_none()) {
+    const nb::object both = nb::module_::import_("types").attr("SimpleNamespace")();
+    if (!on_epoch.is_none()) both.attr("on_epoch") = on_epoch;
+    if (!on_batch.is_none()) both.attr("on_batch") = on_batch;
+    options.callbacks.push_back(callback_from(both));
   }
-  if (!on_batch.is_none()) {
-    options.on_batch = [held = Held(on_batch)](nn::Batch& batch) {
-      const nb::gil_scoped_acquire gil;
-      const nb::object seen = nb::cast(nn::Batch(batch));
-      held.get()(seen);
-      batch.stop = nb::cast<const nn::Batch&>(seen).stop;
-    };
-  }
-  const nn::Batches walked = batches_from(batches, at);
+  for (const nb::handle each : callbacks) options.callbacks.push_back(callback_from(each));
+  const nn::AnyModel any = any_model(model, form);
+  const nn::Batches walked = batches_from(batches, form, at);
   const nb::gil_scoped_release released;
   return nn::fit_model(any, walked, options, at);
+}
+
+nn::Evaluation evaluate(nb::handle model, nb::handle batches, nb::handle loss,
+                        nb::handle loss_weights, nb::handle metrics, nb::handle budget,
+                        nb::handle autocast) {
+  const Source at = calling_line();
+  const auto form = std::make_shared<BatchForm>();
+  nn::FitOptions options{.budget = budget_from(budget, at),
+                         .autocast = autocast_from(autocast, at)};
+  add_measures(options, *form, loss, loss_weights, metrics, at);
+  const nn::AnyModel any = any_model(model, form);
+  const nn::Batches walked = batches_from(batches, form, at);
+  const nb::gil_scoped_release released;
+  return nn::evaluate_model(any, walked, options, at);
 }
 
 void bind_history(nb::module_& nn) {
@@ -545,6 +849,12 @@ void bind_history(nb::module_& nn) {
       .def_ro("number", &nn::Batch::number)
       .def_ro("loss", &nn::Batch::loss, "The mean over the epoch's examples so far.")
       .def_rw("stop", &nn::Batch::stop);
+  nb::class_<nn::Evaluation>(nn, "Evaluation", "The loss and the metrics of a model.")
+      .def_ro("loss", &nn::Evaluation::loss, "None if there was no loss.")
+      .def_prop_ro("metrics", [](const nn::Evaluation& found) { return numbers_of(found.metrics); })
+      .def_ro("batches", &nn::Evaluation::batches)
+      .def_ro("examples", &nn::Evaluation::examples)
+      .def("metric", &nn::Evaluation::metric, arg("name"), "A metric by its name, or \"loss\".");
   nb::class_<History>(nn, "History", "A training run, epoch by epoch.")
       .def_ro("epochs", &History::epochs)
       .def_ro("best", &History::best, "The number of the best epoch, from 1.")
@@ -561,12 +871,17 @@ void bind_train(nb::module_& module) {
   nb::module_ nn = nb::borrow<nb::module_>(module.attr("nn"));
   bind_schedules(nn);
   bind_optimizers(nn);
+  bind_loss_scale(nn);
+  bind_lbfgs(nn);
   bind_averages(nn);
   bind_history(nn);
   nn.def("_fit", fit, arg("model"), arg("batches"), nb::kw_only(), arg("loss").none(),
-         arg("optimizer"), arg("epochs"), arg("initial_epoch"), arg("budget").none(),
-         arg("validation").none(), arg("checkpoint"), arg("on_epoch").none(),
-         arg("on_batch").none(), arg("early_stopping").none(), arg("metrics"), arg("progress"));
+         arg("loss_weights").none(), arg("optimizer"), arg("epochs"), arg("initial_epoch"),
+         arg("budget").none(), arg("autocast").none(), arg("validation").none(), arg("checkpoint"),
+         arg("on_epoch").none(), arg("on_batch").none(), arg("callbacks"),
+         arg("early_stopping").none(), arg("metrics"), arg("progress"));
+  nn.def("_evaluate", evaluate, arg("model"), arg("batches"), nb::kw_only(), arg("loss").none(),
+         arg("loss_weights").none(), arg("metrics"), arg("budget").none(), arg("autocast").none());
 }
 
 }  // namespace tidemark::python

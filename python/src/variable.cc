@@ -12,6 +12,7 @@
 #include "dtype.h"
 #include "errors.h"
 #include "gradient.h"
+#include "holds.h"
 #include "index.h"
 #include "model.h"
 #include "shape.h"
@@ -85,6 +86,16 @@ PyObject* attribute(PyObject* a, PyObject* name) {
   return guarded([&] { return PyObject_GetAttr(read(a).ptr(), name); });
 }
 
+// A misspelt attribute is an error, though the class has a place for attributes of ours.
+int set_attribute(PyObject* a, PyObject* name, PyObject* value) {
+  PyObject* const known = _PyType_Lookup(Py_TYPE(a), name);
+  if (Py_TYPE(a) != variable_class || (known != nullptr && Py_TYPE(known)->tp_descr_set != nullptr))
+    return PyObject_GenericSetAttr(a, name, value);
+  PyErr_Format(PyExc_AttributeError, "'%.100s' object has no attribute '%U'", Py_TYPE(a)->tp_name,
+               name);
+  return -1;
+}
+
 // `v += x` changes the Variable.
 using Change = void (*)(const Variable& variable, const Operand& operand);
 template <Change change>
@@ -150,6 +161,7 @@ PyType_Slot* variable_slots() {
       slot<in_place<divide_by>>(Py_nb_inplace_true_divide),
       slot<hash>(Py_tp_hash),
       slot<assign_part>(Py_mp_ass_subscript),
+      slot<set_attribute>(Py_tp_setattro),
   };
   for (const PyType_Slot& each : common_slots) slots.push_back(each);
   return slots.data();
@@ -190,17 +202,30 @@ Wrappers& wrappers() {
 // ---- making -------------------------------------------------------------------------------------
 
 // Runs under the Variable's lock on the thread that first needs the value, which holds no GIL.
-Initializer initializer_of(const nb::object& given, Source at) {
-  const HeldObject f = hold(given);
+Initializer initializer_of(const Held& f, Source at) {
   return [f, at](const Shape& shape, DType dtype) {
     const nb::gil_scoped_acquire gil;
     const UserCode user;
-    return tensor_from((*f)(shape_tuple(shape, at), dtype), at);
+    return tensor_from(f.get()(shape_tuple(shape, at), dtype), at);
   };
 }
 
-void initialise(Variable* self, const nb::object& initial, const std::string& name, bool trainable,
-                const std::optional<DType>& dtype, const nb::object& shape) {
+// The collector sees the initializer as an attribute of the object, and learns what C++ holds of
+// it.
+void show_initializer(nb::handle self, const Variable& variable, const Held& f) {
+  const auto holds = std::make_shared<Holds>();
+  holds->add_initializer(f, f.copies() - 1);
+  const auto& state = detail::VariableState::of(variable);
+  holds->set_variables({{state, state.use_count()}});
+  const nb::object both = nb::make_tuple(f.get(), holds_object(holds));
+  if (PyObject_GenericSetAttr(self.ptr(), nb::str("_initializer").ptr(), both.ptr()) != 0)
+    nb::raise_python_error();
+}
+
+void initialise(nb::pointer_and_handle<Variable> object, const nb::object& initial,
+                const std::string& name, bool trainable, const std::optional<DType>& dtype,
+                const nb::object& shape) {
+  Variable* const self = object.p;
   const Source at = calling_line();
   VariableOptions options{.name = name, .trainable = trainable, .dtype = dtype};
   if (!PyCallable_Check(initial.ptr())) {
@@ -210,11 +235,15 @@ void initialise(Variable* self, const nb::object& initial, const std::string& na
     Tensor value = tensor_from(initial, at);
     const nb::gil_scoped_release unlocked;
     new (self) Variable(std::move(value), std::move(options), at);
-  } else if (shape.is_none()) {
-    new (self) Variable(Variable::unshaped(initializer_of(initial, at), std::move(options), at));
-  } else {
-    new (self) Variable(shape_from(shape, at), initializer_of(initial, at), std::move(options), at);
+    return;
   }
+  // Dropped under the Variable's lock, where nothing may wait for the GIL.
+  const Held f(initial, Held::Drop::later);
+  if (shape.is_none())
+    new (self) Variable(Variable::unshaped(initializer_of(f, at), std::move(options), at));
+  else
+    new (self) Variable(shape_from(shape, at), initializer_of(f, at), std::move(options), at);
+  show_initializer(object.h, *self, f);
 }
 
 template <void (Variable::*change)(const Operand&) const>
@@ -256,7 +285,7 @@ Tensor value_of(const Variable& variable, Source at) {
 }
 
 void bind_variable(nb::module_& module) {
-  nb::class_<Variable> cls(module, "Variable", nb::type_slots(variable_slots()),
+  nb::class_<Variable> cls(module, "Variable", nb::type_slots(variable_slots()), nb::dynamic_attr(),
                            nb::is_weak_referenceable(),
                            "State that outlives a step. Reading it gives a snapshot; assigning is "
                            "in place unless a snapshot is alive.");
@@ -265,7 +294,7 @@ void bind_variable(nb::module_& module) {
       "__init__",
       [](nb::pointer_and_handle<Variable> self, const nb::object& initial, const std::string& name,
          bool trainable, const std::optional<DType>& dtype, const nb::object& shape) {
-        initialise(self.p, initial, name, trainable, dtype, shape);
+        initialise(self, initial, name, trainable, dtype, shape);
         wrappers().add(*self.p, self.h);
       },
       nb::arg("initial"), nb::arg("name") = "", nb::kw_only(), nb::arg("trainable") = true,

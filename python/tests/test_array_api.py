@@ -19,12 +19,12 @@ searchsorted where unique_all unique_counts unique_inverse unique_values argsort
 var all any""".split()
 
 FLOATS = ["float32", "float64"]
-INTEGERS = ["int32", "int64", "uint8"]
+INTEGERS = ["int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"]
 
 
 def test_every_name_of_the_standard_is_there():
     assert [name for name in FUNCTIONS if not callable(getattr(xp, name, None))] == []
-    for name in ("e", "inf", "nan", "pi", "newaxis", "bool", "int32", "int64", "uint8", "float32", "float64"):
+    for name in ("e", "inf", "nan", "pi", "newaxis", "bool", *INTEGERS, "float32", "float64"):
         assert hasattr(xp, name)
     assert xp.__array_api_version__ == "2023.12" and xp is td.array_api
     with pytest.raises(ValueError, match="version 2019.1 is not there"):
@@ -101,6 +101,8 @@ def test_bits(dtype):
 
 
 @pytest.mark.parametrize("a, b, result", [("int32", "int64", "int64"), ("uint8", "int32", "int32"), ("uint8", "int64", "int64"),
+                                          ("int8", "int16", "int16"), ("uint8", "uint16", "uint16"), ("uint8", "int8", "int16"),
+                                          ("uint16", "int8", "int32"), ("uint32", "int32", "int64"), ("uint32", "uint64", "uint64"),
                                           ("float32", "float64", "float64"), ("bool", "bool", "bool")])
 def test_promotion_is_that_of_the_standard(a, b, result):
     assert xp.result_type(getattr(xp, a), getattr(xp, b)) is getattr(xp, result)
@@ -191,7 +193,7 @@ def test_searching_and_sets(dtype):
     same(xp.unique_values(x[:0]), [])
 
 
-@pytest.mark.parametrize("dtype", FLOATS + ["int32", "int64"])
+@pytest.mark.parametrize("dtype", FLOATS + ["int16", "int32", "int64", "uint8", "uint64"])
 @pytest.mark.parametrize("axis", [None, 0, -1, (0, 1)])
 def test_statistics(dtype, axis):
     a = inputs(dtype)
@@ -205,7 +207,9 @@ def test_statistics(dtype, axis):
         same(xp.var(x, axis=axis, correction=1), a.var(axis, ddof=1), rtol)
         same(xp.std(x, axis=axis), a.std(axis), rtol)
     else:
-        assert xp.sum(x).dtype is xp.int64 and xp.sum(x, dtype=xp.float64).dtype is xp.float64
+        wide = getattr(xp, np.sum(a).dtype.name)
+        assert xp.sum(x).dtype is wide and xp.prod(x).dtype is wide and xp.cumulative_sum(x, axis=0).dtype is wide
+        assert xp.sum(x, dtype=xp.int16).dtype is xp.int16 and xp.sum(x, dtype=xp.float64).dtype is xp.float64
 
 
 def test_cumulative_sums_and_truth():

@@ -254,3 +254,49 @@ def test_files_of_datasets(tmp_path):
     cifar.write_bytes((bytes([5]) + bytes(3072)) * 2)
     pixels, labels = td.data.load_cifar(cifar)
     assert pixels.shape == (2, 32, 32, 3) and list(np.asarray(labels)) == [5, 5]
+
+
+def stairs(count):
+    return data.range(1, count + 1).map(lambda n: td.arange(int(n)))
+
+
+def test_batches_of_different_sizes_are_padded():
+    assert numbers(stairs(3).padded_batch(2)) == [[[0, 0], [0, 1]], [[0, 1, 2]]]
+    pairs = stairs(2).map(lambda x: {"x": x, "y": td.cast(x, td.f32)})
+    (batch,) = pairs.padded_batch(2, shapes=[[3], [-1]], values=[-1, 0.5])
+    assert batch["x"].tolist() == [[0, -1, -1], [0, 1, -1]] and batch["y"].tolist() == [[0, 0.5], [0, 1]]
+    batches = stairs(5).bucket_by_length(lambda x: x.shape[0], [3], [2, 2], pad_to_boundary=False)
+    assert [b.shape for b in batches] == [(2, 2), (2, 4), (1, 5)]
+    assert error_of(lambda: stairs(2).padded_batch(2, values=[1, 2]).take(1).__iter__().__next__()) == (
+        "padded_batch: 2 values for elements of 1 tensors\n  give one for each tensor of an element")
+
+
+def test_windows_shards_and_several_datasets():
+    assert numbers(data.range(6).window(3, shift=2)) == [[0, 1, 2], [2, 3, 4], [4, 5]]
+    assert numbers(data.range(7).shard(3, 1)) == [1, 4]
+    tens = lambda n: data.from_tensor_slices({"i": td.arange(int(n)) + 10 * int(n)})
+    assert [int(e["i"]) for e in data.range(4).interleave(tens, cycle=3, block=2)] == [10, 20, 21, 30, 31, 32]
+    assert [int(e["i"]) for e in data.range(3).flat_map(tens)] == [10, 20, 21]
+    text = error_of(lambda: list(data.range(3).interleave(lambda n: n)))
+    assert text.startswith("data: interleave failed at element 0: it returned a ")
+    one, two = data.from_tensor_slices((td.ones((50,)),)), data.from_tensor_slices((td.zeros((50,)),))
+    drawn = [int(x) for (x,) in data.sample_from([one, two], weights=[1, 3], seed=2)]
+    assert len(drawn) == 100 and sum(drawn) == 50 and sum(drawn[:40]) < 20
+
+
+def test_lines_and_images_of_files(tmp_path):
+    path = tmp_path / "a.txt"
+    path.write_bytes(b"one\r\ntwo\n")
+    assert [x.numpy().tobytes() for x in data.text_lines(path)] == [b"one", b"two"]
+    assert data.text_lines([path, path]).count() == 4
+    assert "decode_png: the bytes of a file are wanted, got object" in error_of(lambda: data.decode_png(object()), TypeError)
+    assert "decode_png: these bytes are no PNG file" in error_of(lambda: data.decode_png(b"text"))
+
+
+def test_missing_values_of_tables(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text("a,b\n1,2\n,NA\n")
+    table = data.load_csv(path, dtypes={"a": td.i32}, missing={"a": -1, "b": 0.5}, na="NA")
+    assert table["a"].tolist() == [1, -1] and table["b"].tolist() == [2, 0.5]
+    assert f'{path} has no value in line 3, column "a", which is i32' in error_of(lambda: data.load_csv(path, dtypes={"a": td.i32}))
+

@@ -8,7 +8,8 @@ torch = pytest.importorskip("torch")
 jax = pytest.importorskip("jax")
 
 
-@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64", "int32", "int64", "uint8", "bool"])
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64", "int8", "int16", "int32", "int64",
+                                   "uint8", "uint16", "uint32", "uint64", "bool"])
 def test_torch_shares_both_ways(dtype):
     theirs = torch.arange(6).to(getattr(torch, dtype)).reshape(2, 3).T
     ours = td.from_dlpack(theirs)

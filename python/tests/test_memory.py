@@ -1,5 +1,8 @@
 """td.memory: bytes by owner and Python line, limits, scopes, and what grows."""
 
+import threading
+import signal
+import os
 import gc
 import re
 
@@ -197,3 +200,82 @@ def test_an_error_in_the_body_of_watch_passes():
 
 def test_code_counts_pages():
     assert td.memory.code() >= 0 and re.fullmatch(r"[\d.]+ (B|[KMG]iB)", str(td.memory.code()))
+
+
+@pytest.fixture
+def room():
+    """room(n) leaves room for n bytes beside what is held."""
+    limit = td.memory.limit()
+
+    def leave(count):
+        td.memory.release()
+        td.memory.set_limit(td.memory.current() + count)
+
+    yield leave
+    td.memory.set_limit(limit)
+
+
+def test_calls_wait_for_memory_and_are_served_in_turn(room):
+    f = td.function(lambda x: x * 2, when_full=td.wait_for(3600))
+    x = td.ones((10000,))
+    f(x)
+    room(40000)
+    held, order = td.ones((10000,)), []
+
+    def serve(number):
+        result = f(x)
+        order.append(number)
+        del result
+
+    threads = []
+    for number in range(4):
+        threads.append(threading.Thread(target=serve, args=(number,)))
+        threads[-1].start()
+        while td.memory.waiting().calls != number + 1:  # Needs the GIL, which the others have released.
+            pass
+    waiting = td.memory.waiting()
+    assert (waiting.bytes, order) == (160000, []) and waiting.longest_ms >= 0
+    del held
+    for thread in threads:
+        thread.join()
+    assert order == [0, 1, 2, 3] and td.memory.waiting().calls == 0
+
+
+def test_a_call_that_waits_too_long_says_so_in_python(room):
+    f = td.function(lambda x: x * 2, when_full=td.wait_for(0.001))
+    x = td.ones((10000,))
+    f(x)
+    room(39999)
+    with pytest.raises(td.OutOfMemory) as caught:
+        f(x)
+    text = str(caught.value)
+    assert "; waited 1 ms\n" in text and "\n  waiting: 1 call for 39.1 KiB, the first for " in text
+    assert text.endswith("(del x), allow more time: when_full=td.wait_for(...), or raise the limit: td.memory.set_limit")
+
+
+def test_ctrl_c_ends_a_wait(room):
+    f = td.function(lambda x: x * 2, when_full=td.wait_for(3600))
+    x = td.ones((10000,))
+    f(x)
+    room(39999)
+
+    def interrupt():
+        while td.memory.waiting().calls == 0:
+            pass
+        os.kill(os.getpid(), signal.SIGINT)
+
+    thread = threading.Thread(target=interrupt)
+    thread.start()
+    with pytest.raises(KeyboardInterrupt):
+        f(x)
+    thread.join()
+    assert td.memory.waiting().calls == 0
+
+
+def test_when_full_takes_a_time():
+    with pytest.raises(TypeError, match=r"when_full: td.wait_for\(seconds\) is wanted, got float"):
+        td.function(lambda x: x, when_full=0.1)
+    with pytest.raises(td.UserError, match="wait_for: a call cannot wait -1 seconds"):
+        td.wait_for(-1)
+    assert repr(td.wait_for(0.25)) == "td.wait_for(0.25)" and td.wait_for(2).seconds == 2
+

@@ -265,7 +265,7 @@ def test_formats():
 # ---- copies and lifetimes ----
 
 @pytest.mark.parametrize("protocol", range(2, pickle.HIGHEST_PROTOCOL + 1))
-@pytest.mark.parametrize("dtype", ["f16", "bf16", "f32", "f64", "i32", "i64", "u8", "bool"])
+@pytest.mark.parametrize("dtype", ["f16", "bf16", "f32", "f64", "i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64", "bool"])
 def test_pickles_keep_every_bit(protocol, dtype, a):
     t = td.cast(a.T, dtype)
     back = pickle.loads(pickle.dumps(t, protocol))
@@ -317,3 +317,60 @@ def test_the_classes_of_errors():
         td.zeros((1 << 40,))
     assert caught.value.asked == 1 << 42 and caught.value.limit > 0 and caught.value.in_use >= 0
     assert caught.value.file == __file__
+
+
+# ---- places
+
+
+PLACES = {
+    "rows": ([2, 0],), "negative": ([-1, 1],), "pairs": ([0, 2, 1], [3, 0, -1]), "pairs twice": ([0, 0, 1], [3, 3, 1]),
+    "column": (slice(None), [3, 1]), "broadcast": ([[0], [2]], [1, 3]), "number and list": (1, [0, 0, 2]), "part and list": (slice(1, 3), [2, 0]),
+    "backwards and list": (slice(None, None, -1), [1]), "apart": ([0, 2], slice(None), [0, 1]), "middle": (slice(None), [0, 2], slice(None)),
+    "ends": (..., [1, 0]), "three": ([0, 1], [1, 2], [0, 1]), "new axis": (None, [0, 2]), "mask": (np.array([True, False, True]),),
+    "mask of all": "all", "mask and slice": (np.array([True, False, True]), slice(1, 3)), "number": (1,), "slices": (slice(1), slice(None, None, 2)),
+    "nothing": (np.zeros(0, np.int64),),
+}
+CHANGES = {"set": lambda a, place, v: a.__setitem__(place, v), "add": np.add.at, "multiply": np.multiply.at, "min": np.minimum.at, "max": np.maximum.at}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+@pytest.mark.parametrize("name", PLACES)
+def test_places_are_changed_as_in_numpy(name, change):
+    rank = 3 if name in ("apart", "middle", "three", "mask and slice") else 2
+    a = np.random.default_rng(3).normal(size=(3, 4, 2)[:rank]).astype(np.float32)
+    place = (a > 0,) if PLACES[name] == "all" else PLACES[name]
+    shape = a[place].shape
+    for value in (np.float32(0.5), np.random.default_rng(4).normal(size=shape).astype(np.float32)):
+        wanted = a.copy()
+        CHANGES[change](wanted, place, value)
+        x = td.asarray(a)
+        # Products of several updates of one element are rounded in the order of the updates, as NumPy's are.
+        np.testing.assert_array_equal(np.asarray(getattr(x.at[place], change)(value)), wanted)
+        np.testing.assert_array_equal(np.asarray(x), a)
+        if not any(isinstance(part, np.ndarray) for part in place):
+            f = td.function(lambda x, v: getattr(x.at[place], change)(v))
+            np.testing.assert_array_equal(np.asarray(f(x, value)), wanted)
+    np.testing.assert_array_equal(np.asarray(x.at[place].get()), a[place])
+
+
+def test_places_of_variables_and_masks_in_functions():
+    a = np.arange(12, dtype=np.float32).reshape(3, 4)
+    v, wanted = td.Variable(a), a.copy()
+    v[[0, 2], [1, 3]] = [7, 8]
+    wanted[[0, 2], [1, 3]] = [7, 8]
+    np.testing.assert_array_equal(np.asarray(v.value()), wanted)
+    clipped = td.function(lambda x: x.at[x > 5].set(0).at[x < 2].add(100))
+    np.testing.assert_array_equal(np.asarray(clipped(a)), np.where(a > 5, 0, np.where(a < 2, a + 100, a)))
+    with pytest.raises(td.UserError, match=r"subscript: index 4 is out of range for axis 1 of f32\[3, 4\]"):
+        td.asarray(a).at[[0], [4]].set(1)
+    with pytest.raises(td.UserError, match=r"subscript: the mask bool\[2\] does not fit f32\[3, 4\] at axis 0"):
+        td.asarray(a).at[np.array([True, False])].set(1)
+
+
+def test_the_gradient_of_a_changed_place():
+    x, v = td.asarray(np.arange(6, dtype=np.float32).reshape(2, 3)), td.asarray([5.0, 6.0])
+    dx, dv = td.grad(lambda x, v: (x.at[[0, 1], [2, 0]].set(v) ** 2).sum(), argnums=(0, 1))(x, v)
+    np.testing.assert_array_equal(np.asarray(dx), [[0, 2, 0], [0, 8, 10]])
+    np.testing.assert_array_equal(np.asarray(dv), [10, 12])
+    dx, dv = td.grad(lambda x, v: (x.at[:, [1, 1]].add(v) ** 2).sum(), argnums=(0, 1))(x, v)
+    np.testing.assert_array_equal(np.asarray(dv), [2 * (12 + 15)] * 2)

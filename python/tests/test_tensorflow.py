@@ -26,14 +26,14 @@ random.truncated_normal random.categorical random.shuffle random.set_seed random
 random.stateless_truncated_normal random.stateless_categorical random.Generator map_fn vectorized_map cond case switch_case while_loop scan foldl
 TensorArray TensorShape TensorSpec GradientTape custom_gradient gradients stop_gradient recompute_grad IndexedSlices debugging.assert_equal
 debugging.check_numerics print Assert config.experimental.get_memory_info config.experimental.reset_memory_stats config.run_functions_eagerly
-data.Dataset data.AUTOTUNE keras.Model keras.Input keras.Sequential keras.layers.Dense keras.losses.MeanSquaredError keras.metrics.Mean
+data.Dataset data.AUTOTUNE data.TextLineDataset data.experimental.CsvDataset io.decode_png io.decode_jpeg io.read_file keras.Model keras.Input keras.Sequential keras.layers.Dense keras.losses.MeanSquaredError keras.metrics.Mean
 keras.optimizers.Adam keras.initializers.GlorotUniform keras.activations.relu keras.callbacks.EarlyStopping train.Checkpoint
 """.split()
 METHODS = """
 .assign( .assign_add( .assign_sub( .read_value( .numpy( .jacobian( .stop_recording( .reset( persistent= watch_accessed_variables= jit_compile=
 input_signature= reduce_retracing= autograph= fn_output_signature= parallel_iterations= swap_memory= shape_invariants= maximum_iterations=
 from_tensor_slices from_generator Dataset.range .map( .filter( .batch( .padded_batch( .shuffle( .repeat( .take( .skip( Dataset.zip .cache(
-.prefetch( .interleave( .window( .as_numpy_iterator( .cardinality( .compile( .fit( .evaluate( .predict( .train_on_batch( .summary(
+.prefetch( .interleave( .window( .shard( .sample_from_datasets( .bucket_by_sequence_length( .as_numpy_iterator( .cardinality( .compile( .fit( .evaluate( .predict( .train_on_batch( .summary(
 .save_weights( .load_weights( .trainable_variables
 """.split()
 

@@ -3,7 +3,7 @@ from ._core import Function
 
 
 def function(f=None, *, name=None, budget=None, input_signature=None, jit=True, cache_limit=None,
-             check_captures=False, autograph=True):
+             check_captures=False, autograph=True, when_full=None, autocast=None):
     """f, traced once for each kind of arguments, planned, compiled, and run in one arena.
 
     Tensors and plain numbers are values of each call. Texts, bools, None, dtypes and
@@ -15,10 +15,13 @@ def function(f=None, *, name=None, budget=None, input_signature=None, jit=True, 
     jit: False runs the same program unfused, for debugging.
     cache_limit: the most bytes of traces and programs that are kept.
     check_captures: warn if captured Python values have changed since tracing.
+    when_full: td.wait_for(0.1) lets a call for which the memory limit leaves no room wait so many seconds.
+    autocast: mixed precision: trainable f32 Variables are read as this dtype, td.bf16 or td.f16 (td.autocast).
     autograph: whether `if`, `while` and `for` on tensors become control flow of the program.
     """
     options = dict(name=name, budget=budget, input_signature=input_signature, jit=jit,
-                   cache_limit=cache_limit, check_captures=check_captures, autograph=autograph)
+                   cache_limit=cache_limit, check_captures=check_captures, autograph=autograph,
+                   when_full=when_full, autocast=autocast)
     if f is None:
         return lambda g: Function(g, **options)
     return Function(f, **options)

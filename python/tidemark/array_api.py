@@ -1,9 +1,9 @@
 """The Python array API standard, version 2023.12: what `x.__array_namespace__()` gives.
 
-Functions have the standard's names and arguments, and are made of Tidemark's own. Of the dtypes there are bool, uint8,
-int32, int64, float32 and float64 (and float16, bfloat16, which the standard does not name); the default ones are
-float32 and int32. Not there: complex numbers, the other integers, and the extensions linalg and fft. Tensors do not
-change, so `x[...] = value` is refused.
+Functions have the standard's names and arguments, and are made of Tidemark's own. Of the dtypes there are bool, all
+integers, float32 and float64 (and float16, bfloat16, which the standard does not name); the default ones are float32
+and int32. The extension linalg is there. Not there: complex numbers, and the extension fft. Tensors do not change, so
+`x[...] = value` is refused.
 """
 import builtins as _builtins
 from collections import namedtuple as _namedtuple
@@ -12,19 +12,23 @@ from math import e, inf, nan, pi  # noqa: F401
 from . import _core as _td
 from ._core import (abs, acos, acosh, add, asin, asinh, atan, atan2, atanh, bfloat16, bitwise_and, bitwise_invert,  # noqa: F401
                     bitwise_or, bitwise_xor, bool, ceil, copysign, cos, cosh, divide, equal, exp, expm1, float16,
-                    float32, float64, floor, floor_divide, from_dlpack, greater, greater_equal, hypot, int32, int64,
+                    float32, float64, floor, floor_divide, from_dlpack, greater, greater_equal, hypot, int8, int16,
+                    int32, int64,
                     isfinite, isinf, isnan, less, less_equal, log, log10, log1p, log2, logaddexp, logical_and,
                     logical_not, logical_or, logical_xor, maximum, minimum, multiply, negative, not_equal, pow,
-                    remainder, round, sign, sin, sinh, sqrt, square, subtract, tan, tanh, uint8)
+                    remainder, round, sign, sin, sinh, sqrt, square, subtract, tan, tanh, uint8, uint16, uint32,
+                    uint64)
 from ._core import left_shift as bitwise_left_shift, right_shift as bitwise_right_shift  # noqa: F401
 
 __array_api_version__ = "2023.12"
 newaxis = None
 
-_DTYPES = {"bool": bool, "uint8": uint8, "int32": int32, "int64": int64, "float32": float32, "float64": float64}
-_KINDS = {"bool": ("bool",), "signed integer": ("int32", "int64"), "unsigned integer": ("uint8",),
-          "integral": ("uint8", "int32", "int64"), "real floating": ("float16", "bfloat16", "float32", "float64"),
-          "complex floating": ()}
+_DTYPES = {"bool": bool, "int8": int8, "int16": int16, "int32": int32, "int64": int64, "uint8": uint8, "uint16": uint16,
+           "uint32": uint32, "uint64": uint64, "float32": float32, "float64": float64}
+_KINDS = {"bool": ("bool",), "signed integer": ("int8", "int16", "int32", "int64"),
+          "unsigned integer": ("uint8", "uint16", "uint32", "uint64"),
+          "real floating": ("float16", "bfloat16", "float32", "float64"), "complex floating": ()}
+_KINDS["integral"] = _KINDS["signed integer"] + _KINDS["unsigned integer"]
 _KINDS["numeric"] = _KINDS["integral"] + _KINDS["real floating"]
 
 
@@ -207,7 +211,8 @@ def finfo(type, /):
 def iinfo(type, /):
     dtype = type.dtype if isinstance(type, _td.Tensor) else type
     bits = 8 * dtype.itemsize
-    least, most = (0, 255) if dtype is uint8 else (-2 ** (bits - 1), 2 ** (bits - 1) - 1)
+    signed = isdtype(dtype, "signed integer")
+    least, most = (-2 ** (bits - 1), 2 ** (bits - 1) - 1) if signed else (0, 2 ** bits - 1)
     return _iinfo(bits, most, least, dtype)
 
 
@@ -418,12 +423,19 @@ def sort(x, /, *, axis=-1, descending=False, stable=True):
 
 # ---- statistics ----
 
+def _widest(dtype):
+    """The dtype in which the standard adds integers up, with a sign if they have one; None for floats."""
+    if isdtype(dtype, "real floating"):
+        return None
+    return uint64 if isdtype(dtype, "unsigned integer") else int64
+
+
 def cumulative_sum(x, /, *, axis=None, dtype=None, include_initial=False):
     if axis is None:
         if x.ndim > 1:
             raise ValueError(f"cumulative_sum: name the axis of an array of {x.ndim} axes")
         axis = 0
-    sums = _td.cumsum(_made(x, dtype or (int64 if isdtype(x.dtype, ("integral", "bool")) else None)), axis)
+    sums = _td.cumsum(_made(x, dtype or _widest(x.dtype)), axis)
     if not include_initial:
         return sums
     shape = [1 if i == axis % x.ndim else size for i, size in enumerate(x.shape)]
@@ -443,7 +455,7 @@ def min(x, /, *, axis=None, keepdims=False):
 
 
 def prod(x, /, *, axis=None, dtype=None, keepdims=False):
-    return _td.prod(_made(x, dtype or (int64 if isdtype(x.dtype, ("integral", "bool")) else None)), axis, keepdims)
+    return _td.prod(_made(x, dtype or _widest(x.dtype)), axis, keepdims)
 
 
 def std(x, /, *, axis=None, correction=0.0, keepdims=False):
@@ -451,8 +463,8 @@ def std(x, /, *, axis=None, correction=0.0, keepdims=False):
 
 
 def sum(x, /, *, axis=None, dtype=None, keepdims=False):
-    return _td.sum(_made(x, dtype), axis, keepdims) if dtype is None or isdtype(dtype, "real floating") else \
-        _td.cast(_td.sum(_td.cast(x, int64), axis, keepdims), dtype)
+    wide = dtype if dtype is not None and isdtype(dtype, "real floating") else _widest(x.dtype if dtype is None else dtype)
+    return _made(_td.sum(_made(x, wide), axis, keepdims), dtype)
 
 
 def var(x, /, *, axis=None, correction=0.0, keepdims=False):
@@ -470,3 +482,8 @@ def all(x, /, *, axis=None, keepdims=False):
 
 def any(x, /, *, axis=None, keepdims=False):
     return _td.any(x, axis, keepdims)
+
+
+# ---- the extension linalg ----
+
+from . import _array_api_linalg as linalg  # noqa: E402, F401

@@ -10,7 +10,7 @@ import subprocess
 import sys
 
 HEADERS = ("tidemark/calls/ops.h", "tidemark/calls/scans.h", "tidemark/calls/ordered.h", "tidemark/calls/scatter.h",
-           "tidemark/calls/create.h", "tidemark/calls/random.h", "tidemark/calls/distributions.h",
+           "tidemark/calls/linalg.h", "tidemark/calls/create.h", "tidemark/calls/random.h", "tidemark/calls/distributions.h",
            "tidemark/grad/pooling.h", "tidemark/calls/effect.h")
 CONTROL_FLOW = "tidemark/trace/control_flow.h"
 OBJECTS = ("tidemark/ops/pointwise.h", "tidemark/ops/reduce.h", "tidemark/ops/special.h")
@@ -61,7 +61,7 @@ class Header:
     def default(text, kind):
         if text is None:
             return None
-        text = re.sub(r"^(DType|Indexing|Interpolation|Padding|ImageLayout)::", "", text)
+        text = re.sub(r"^(DType|Indexing|Interpolation|MatrixNorm|Padding|ImageLayout)::", "", text)
         if text in ("Keep::no", "{}"):
             return "false" if text == "Keep::no" else "none"
         return re.sub(r"^\{(.*)\}$", r"[\1]", text)
@@ -94,7 +94,7 @@ class Header:
     def functions(self):
         """Each function as (position, name, arguments, results)."""
         spaces = [(m.start(), m[1]) for m in re.finditer(r"namespace (tidemark(?:::\w+)?) \{", self.text)]
-        call = r"(?<![\w:(<] )\b(Tensor|TopK|Histogram|Unique|Nonzero|void|std::vector<Tensor>) (operator\(\)|\w+)\(([^;{}]*(?:\{[^;{}]*\}[^;{}]*)*?)\)(?: const)?(?:;| \{)"
+        call = r"(?<![\w:(<] )\b(Tensor|TopK|Histogram|Unique|Nonzero|Slogdet|Lu|Qr|Eigh|Svd|void|std::vector<Tensor>) (operator\(\)|\w+)\(([^;{}]*(?:\{[^;{}]*\}[^;{}]*)*?)\)(?: const)?(?:;| \{)"
         for found in re.finditer(call, self.text):
             space = max((s for s in spaces if s[0] < found.start()), default=(0, "tidemark"))[1]
             kind, name, arguments = found.groups()

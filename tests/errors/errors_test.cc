@@ -81,8 +81,9 @@ TEST(Errors, OfNumbersThatDoNotFit) {
                "  at @\n  give it a dtype: td::constant(n, td::i64)");
   constexpr uint64_t kMost = UINT64_MAX;
   const std::string too_large =
-      "18446744073709551615 does not fit i64, the widest dtype of integers\n"
-      "  at @\n  give it as a float: static_cast<double>(n)";
+      "18446744073709551615 does not fit i64, in which plain integers are held\n"
+      "  at @\n  give it as a float, static_cast<double>(n), or as a tensor: "
+      "td::constant(std::vector<uint64_t>{n}, td::Shape{})";
   expect_error([&] { n + kMost; }, too_large);
   expect_error([&] { Tensor{kMost}; }, too_large);
   expect_error([&] { td::constant({uint64_t{1}, kMost}, td::i64); }, too_large);
@@ -90,6 +91,25 @@ TEST(Errors, OfNumbersThatDoNotFit) {
   expect_error([&] { td::constant({1, 256}, td::u8); },
                "constant: 256 does not fit u8\n"
                "  at @\n  name a wider dtype: td::constant(values, td::i64)");
+  expect_error([&] { td::ones({2}, td::i8) - 129; },
+               "subtract: 129 does not fit i8\n  at @\n  cast the tensor to a wider dtype first");
+  expect_error([&] { td::ones({2}, td::u64) * -1; },
+               "multiply: -1 does not fit u64\n  at @\n  cast the tensor to a wider dtype first");
+  expect_error([&] { td::arange(0, 40000, 1, td::i16); },
+               "arange: 39999 does not fit i16\n"
+               "  at @\n  name a wider dtype: td::arange(start, stop, step, td::i64)");
+  expect_error([&] { td::random::integers({2}, {.high = 70000, .dtype = td::u16}); },
+               "random::integers: [0, 70000) does not fit u16\n"
+               "  at @\n  name a wider dtype: {.dtype = td::i64}");
+  // A number of u64 beyond i64 does not count from the end.
+  const Tensor far = td::constant(std::vector<uint64_t>{0, kMost});
+  expect_error([&] { td::gather(n, far); },
+               "gather: index 18446744073709551615 is out of range for axis 0 of i32[2]\n"
+               "  at @\n  indices go from -2 to 1");
+  expect_error(
+      [&] { td::scatter_nd(td::reshape(far, {2, 1}), n, {5}); },
+      "scatter_nd: index 18446744073709551615 is out of range for axis 0 of the shape [5]\n"
+      "  at @\n  indices go from -5 to 4");
   expect_error([&] { td::full({2}, 300, td::u8); },
                "constant: 300 does not fit u8\n  at @\n  cast the tensor to a wider dtype first");
 }
@@ -278,9 +298,9 @@ TEST(Errors, OfSubscripts) {
   expect_error([&] { x[rows + 7]; },
                "gather: index 7 is out of range for axis 0 of f32[5, 3]\n"
                "  at @\n  indices go from -5 to 4");
-  expect_error([&] { td::update(x, rows, 1); },
-               "update: the subscript must be a view, so it cannot contain a tensor\n"
-               "  at @\n  use td::scatter_add or td::where");
+  expect_error([&] { td::update(x, rows + 7, 1); },
+               "subscript: index 7 is out of range for axis 0 of f32[5, 3]\n"
+               "  at @\n  indices go from -5 to 4");
   expect_error([&] { td::update(x, 0, floats({2})); },
                "broadcast_to: f32[2] does not broadcast to [3]\n"
                "  at @\n  sizes must be equal, or 1 in the operand");
@@ -696,6 +716,39 @@ TEST(Errors, OfSearchesAndCounts) {
   expect_error([&] { td::function([](const Tensor& a) { return td::nonzero(a).indices; })(x); },
                "nonzero: the number of results is known only when the function runs\n"
                "  at @\n  give a bound, td::nonzero(x, {.max_size = 100}); `size` is their number");
+}
+
+TEST(Errors, OfLinearAlgebra) {
+  const std::string matrices =
+      "\n  at @\n  the last two axes are a matrix's, those before them a batch's";
+  expect_error([&] { td::linalg::cholesky(floats({3})); },
+               "cholesky: takes matrices, got f32[3]" + matrices);
+  expect_error([&] { td::linalg::svdvals(wholes({})); },
+               "svdvals: takes matrices, got i32[]" + matrices);
+  expect_error([&] { td::linalg::solve(floats({3}), floats({3})); },
+               "solve: takes matrices, got f32[3] and f32[3]" + matrices);
+  const std::string square = "\n  at @\n  the last two sizes must be equal";
+  expect_error([&] { td::linalg::cholesky(floats({2, 3})); },
+               "cholesky: takes square matrices, got f32[2, 3]" + square);
+  expect_error([&] { td::linalg::inv(floats({2, 3})); },
+               "inv: takes square matrices, got f32[2, 3]" + square);
+  expect_error([&] { td::linalg::solve_triangular(floats({5, 2, 3}), floats({3})); },
+               "solve_triangular: takes square matrices, got f32[5, 2, 3]" + square);
+  expect_error([&] { td::linalg::lstsq(floats({5, 3}), floats({3})); },
+               "lstsq: right sides f32[3] do not fit f32[5, 3]\n"
+               "  at @\n  they have as many rows as the matrix");
+  expect_error([&] { td::linalg::solve(floats({2, 3, 3}), floats({4, 3, 1})); },
+               "solve: shapes [2] and [4] do not broadcast\n"
+               "  at @\n  axis 0 is 2 on one side and 4 on the other");
+  expect_error(
+      [&] {
+        const Tensor x = floats({5, 3});
+        td::GradientTape tape;
+        tape.watch(x);
+        (void)tape.gradient(td::sum(td::linalg::qr(x, {.complete = true}).q), x);
+      },
+      "qr: the gradient of the complete q of f32[5, 3] is not defined\n"
+      "  nothing determines its last columns: leave out .complete");
 }
 
 TEST(Errors, OfScattersAndSegments) {

@@ -96,6 +96,23 @@ TEST_F(DataFaults, Stages) {
   });
   expect_walk_survives("batch", [&] { return rows().batch(5); });
   expect_walk_survives("batch of a map", [&] { return rows().map(more).batch(5); });
+  const auto shorter = [](const td::Tensor& row) {
+    return row[{td::Slice{.end = static_cast<int64_t>(row[0].item<float>()) % 3 + 1}}];
+  };
+  expect_walk_survives("padded_batch", [&] { return rows().map(shorter).padded_batch(5); });
+  expect_walk_survives("bucket_by_length", [&] {
+    return rows().map(shorter).bucket_by_length(
+        [](const td::Tensor& row) { return int64_t{row.shape()[0]}; }, {{2}, {3}});
+  });
+  expect_walk_survives("window", [&] { return rows().map(more).window(3, {.shift = 2}); });
+  expect_walk_survives("shard", [&] { return rows().map(more).shard(3, 1); });
+  expect_walk_survives("interleave", [&] {
+    return rows().take(3).interleave(
+        [](const td::Tensor& row) { return td::data::from_tensor_slices(row); }, {.cycle = 2});
+  });
+  expect_walk_survives("sample_from", [&] {
+    return td::data::sample_from(std::vector{rows(), rows()}, {.weights = {1, 2}});
+  });
   expect_walk_survives("repeat", [&] { return rows().repeat(2); });
   expect_walk_survives("take and skip", [&] { return rows().skip(3).take(7); });
   expect_walk_survives("zip", [&] { return td::data::zip(rows(), rows().map(more)); });

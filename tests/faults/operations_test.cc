@@ -190,8 +190,44 @@ std::vector<FaultyOperation> calls() {
   };
 }
 
+std::vector<FaultyOperation> linear_algebra() {
+  const Tensor x = drawn({2, 20, 12}), square = drawn({20, 20}, 2), b = drawn({2, 20, 3}, 3);
+  const Tensor positive = matmul(square, square, {.transpose_b = true}) + 20 * eye(20);
+  const Tensor l = linalg::cholesky(positive);
+  return {
+      operation("cholesky", [=] { return linalg::cholesky(positive); }),
+      operation("solve_triangular", [=] { return linalg::solve_triangular(l, b); }),
+      operation("cholesky_solve", [=] { return linalg::cholesky_solve(l, b); }),
+      operation("solve", [=] { return linalg::solve(positive, b); }),
+      operation("inv", [=] { return linalg::inv(positive); }),
+      operation("det", [=] { return linalg::det(square); }),
+      operation("slogdet", [=] { return linalg::slogdet(square).logdet; }),
+      operation("lu", [=] { return linalg::lu(square).permutation; }),
+      operation("qr", [=] { return linalg::qr(x, {.complete = true}).q; }),
+      operation("eigh", [=] { return linalg::eigh(square).vectors; }),
+      operation("eigvalsh", [=] { return linalg::eigvalsh(square); }),
+      operation("svd", [=] { return linalg::svd(x, {.full_matrices = true}).u; }),
+      operation("svdvals", [=] { return linalg::svdvals(x); }),
+      operation("pinv", [=] { return linalg::pinv(x); }),
+      operation("lstsq", [=] { return linalg::lstsq(x, b); }),
+      operation("expm", [=] { return linalg::expm(square / 10); }),
+      operation("vector_norm", [=] { return linalg::vector_norm(x, {.ord = 3, .axes = {1}}); }),
+      operation("matrix_norm",
+                [=] { return linalg::matrix_norm(x, {.ord = linalg::MatrixNorm::nuc}); }),
+      operation("gradient of cholesky in a function",
+                [=] {
+                  return function([](const Tensor& given) {
+                    GradientTape tape;
+                    tape.watch(given);
+                    return tape.gradient(sum(linalg::cholesky(given)), given);
+                  })(positive);
+                }),
+  };
+}
+
 TEST(Faults, OfOps) { expect_all_survive(ops()); }
 TEST(Faults, OfCalls) { expect_all_survive(calls()); }
+TEST(Faults, OfLinearAlgebra) { expect_all_survive(linear_algebra()); }
 
 // Kernels made at their first use, by the interpreter and by LLVM. Kernels stay: each op is met
 // with an allocation failing once, at the place where it is made.
@@ -258,11 +294,15 @@ std::vector<FaultyOperation> functions() {
   const Tensor x = drawn({64, 64});
   const auto known = function(body, {.name = "known"});
   known(x);
+  const auto waiting =
+      function(body, {.when_full = detail::wait_for_seconds(3600, Source::none())});
+  waiting(x);
   const auto open = function([](const Tensor& x) { return softmax(matmul(x, transpose(x))); });
   for (const int64_t rows : {3, 5, 9}) open(drawn({rows, 8}));
   return {
       operation("function, first call", [=] { return function(body)(x); }),
       operation("function, further call", [=] { return known(x); }),
+      operation("function, a call that may wait", [=] { return waiting(x); }),
       {.name = "function, plan",
        .act =
            [=] {

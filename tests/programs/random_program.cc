@@ -70,7 +70,7 @@ class Writer {
   }
   DType any_dtype() {
     using enum DType;
-    return one_of({f32, f32, f32, f32, f64, f16, bf16, i32, i64, u8, boolean});
+    return one_of({f32, f32, f32, f32, f64, f16, bf16, i32, i64, u8, boolean, i8, u16, u64});
   }
   DType any_float() {
     using enum DType;
@@ -158,7 +158,7 @@ class Writer {
   }
   Value literal(const Place& place, DType dtype) {
     if (dtype == DType::boolean) return constant(place, dtype, static_cast<double>(below(2)));
-    if (dtype == DType::u8) return constant(place, dtype, static_cast<double>(below(5)));
+    if (is_unsigned_integer(dtype)) return constant(place, dtype, static_cast<double>(below(5)));
     if (is_float(dtype) && one_in(4))
       return constant(place, dtype, one_of<double>({-0.0, INFINITY, NAN, 1e-40, 0.1}));
     return constant(place, dtype, static_cast<double>(below(7) - 3));

@@ -118,6 +118,15 @@ std::vector<double> bounds(const Case& c, const Tensor& want) {
     const int64_t k = op.self == &ops::matmul ? int64_t{w[-2]} : int64_t{w[0] * w[1] * w[2]};
     const int64_t blocks = k / 256;
     depth = static_cast<double>(std::min<int64_t>(k, 256) + blocks + 1);
+  } else if (op.family == Family::linalg) {
+    // Relative to the largest element, whose error a factor spreads.
+    double most = 0;
+    for (int64_t i = 0; i < want.size(); ++i) {
+      const double size = std::fabs(static_cast<double>(reference::read_float(array(want), i)));
+      if (std::isfinite(size)) most = std::max(most, size);
+    }
+    const auto n = static_cast<double>(int64_t{c.operands[0].shape()[-2]} + 1);
+    return std::vector<double>(count, op.ulps * n * u * most);
   } else if (op.self == &prod) {
     std::vector<double> list;
     for (int64_t i = 0; i < want.size(); ++i)

@@ -21,7 +21,8 @@ except ImportError:
 
 jax.config.update("jax_enable_x64", True)
 
-DTYPES = {"f32": np.float32, "f64": np.float64, "i32": np.int32, "i64": np.int64, "bool": np.bool_, "u8": np.uint8}
+DTYPES = {"f32": np.float32, "f64": np.float64, "i32": np.int32, "i64": np.int64, "bool": np.bool_,
+          "i8": np.int8, "i16": np.int16, "u8": np.uint8, "u16": np.uint16, "u32": np.uint32, "u64": np.uint64}
 TOLERANCE = {"f64": 1e-10, "f32": 1e-5}
 
 
@@ -98,6 +99,37 @@ def top_k(x, attrs):
     return jnp.moveaxis(values, -1, attrs["axis"])
 
 
+def largest_positive(columns, *others):
+    """Columns whose element of largest magnitude is positive; the signs of other columns follow."""
+    place = jnp.argmax(jnp.abs(columns), -2, keepdims=True)
+    sign = jax.lax.stop_gradient(jnp.where(jnp.take_along_axis(columns, place, -2) < 0, -1.0, 1.0))
+    return [each * sign for each in (columns, *others)]
+
+
+def left_vectors(x, attrs):
+    u, _, vh = jnp.linalg.svd(x, full_matrices=False)
+    return largest_positive(jnp.swapaxes(vh, -1, -2), u)[1] if u.size else u
+
+
+def orthonormal(x, attrs):
+    """A wide matrix has the q of its square part."""
+    q, r = jnp.linalg.qr(x[..., :x.shape[-2]])
+    return q * jnp.where(jnp.diagonal(r, axis1=-2, axis2=-1) < 0, -1.0, 1.0)[..., None, :] if q.size else q
+
+
+def triangular(a, b, attrs):
+    return jax.lax.linalg.triangular_solve(a, b, left_side=True, lower=bool(attrs["lower"]), transpose_a=bool(attrs["transposed"]),
+                                           unit_diagonal=bool(attrs["unit_diagonal"]))
+
+
+def solve(a, b, attrs):
+    return jnp.linalg.solve(jnp.swapaxes(a, -1, -2) if attrs["transposed"] else a, b)
+
+
+LINALG = {"cholesky": lambda x, a: jnp.linalg.cholesky(x), "expm": lambda x, a: jnp.vectorize(jax.scipy.linalg.expm, signature="(n,n)->(n,n)")(x),
+          "eigh": lambda x, a: jnp.linalg.eigh((x + jnp.swapaxes(x, -1, -2)) / 2)[0], "lu": lambda x, a: jax.lax.linalg.lu(x)[0],
+          "pinv": lambda x, a: jnp.linalg.pinv(x, rtol=a["rtol"] if a["rtol"] >= 0 else None), "qr": orthonormal, "solve": solve,
+          "solve_triangular": triangular, "svd": left_vectors}
 UNARY = {"abs": jnp.abs, "cos": jnp.cos, "erf": jax.scipy.special.erf, "erfc": jax.scipy.special.erfc,
          "gelu": lambda x: jax.nn.gelu(x, approximate=False), "silu": jax.nn.silu, "softplus": jax.nn.softplus,
          "exp": jnp.exp, "expm1": jnp.expm1,
@@ -132,6 +164,8 @@ def function_of(case):
         return UNARY[op]
     if op in BINARY:
         return BINARY[op]
+    if op in LINALG:
+        return lambda *operands: LINALG[op](*operands, attrs)
     if op in ATTRS:
         return lambda *operands: ATTRS[op](*operands, attrs)
     if op == "clip":

@@ -13,15 +13,17 @@ import sys
 
 try:
     import numpy as np
+    import scipy.linalg
     from scipy import special
 except ImportError:
     print("skipped: NumPy is not installed", file=sys.stderr)
     sys.exit(77)
 
-NUMPY = {"f16": np.float16, "f32": np.float32, "f64": np.float64, "i32": np.int32, "i64": np.int64,
-         "u8": np.uint8, "bool": np.bool_}
-KIND = {"bool": 0, "u8": 1, "i32": 1, "i64": 1, "f16": 2, "bf16": 2, "f32": 2, "f64": 2}
-WIDTH = {"bool": 0, "u8": 1, "i32": 2, "i64": 3, "f16": 1, "bf16": 1, "f32": 2, "f64": 3}
+NUMPY = {"f16": np.float16, "f32": np.float32, "f64": np.float64, "i8": np.int8, "i16": np.int16, "i32": np.int32,
+         "i64": np.int64, "u8": np.uint8, "u16": np.uint16, "u32": np.uint32, "u64": np.uint64, "bool": np.bool_}
+OURS = {np.dtype(value): key for key, value in NUMPY.items()}
+KIND = {"bool": 0, "f16": 2, "bf16": 2, "f32": 2, "f64": 2} | {key: 1 for key in NUMPY if key[0] in "iu"}
+WIDTH = {"f16": 1, "bf16": 1, "f32": 2, "f64": 3}
 # One ulp of 1.
 EPSILON = {"f16": 2.0**-10, "bf16": 2.0**-7, "f32": 2.0**-23, "f64": 2.0**-52}
 LEAST = {"f16": 2.0**-24, "bf16": 2.0**-133, "f32": 2.0**-149, "f64": 2.0**-1074}
@@ -49,6 +51,8 @@ def promote(a, b):
         return a if KIND[a] > KIND[b] else b
     if {a, b} == {"f16", "bf16"}:
         return "f32"
+    if KIND[a] == 1:
+        return OURS[np.promote_types(NUMPY[a], NUMPY[b])]
     return a if WIDTH[a] >= WIDTH[b] else b
 
 
@@ -81,6 +85,11 @@ def converted(x, source, target):
 def wide(x):
     """Floats in f64, for what NumPy would round on the way."""
     return x.astype(np.float64) if x.dtype.kind == "f" else x
+
+
+def widest(x):
+    """Integers and bools add up in i64, u64 in u64; it differs from NumPy, where u8 gives u64."""
+    return np.uint64 if x.dtype == np.uint64 else np.int64
 
 
 def to_float(x):
@@ -126,7 +135,7 @@ def power(a, b):
         return np.power(a, b)
     with_negative = b < 0
     result = np.power(a, np.where(with_negative, 0, b).astype(b.dtype))
-    tiny = np.where(a == 1, 1, np.where(a == -1, np.where(b % 2 == 0, 1, -1), 0)) if a.dtype != np.uint8 else result
+    tiny = np.where(a == 1, 1, np.where(a == -1, np.where(b % 2 == 0, 1, -1), 0)) if a.dtype.kind != "u" else result
     return np.where(with_negative, tiny, result).astype(a.dtype)
 
 
@@ -286,6 +295,87 @@ def order_of(x, axis, descending):
     return x.shape[axis] - 1 - np.flip(last_first, axis)
 
 
+def largest_positive(columns, *others):
+    """Columns whose element of largest magnitude is positive; the signs of other columns follow."""
+    place = np.argmax(np.abs(columns), -2)[..., None, :]
+    sign = np.where(np.take_along_axis(columns, place, -2) < 0, -1.0, 1.0)
+    return [each * sign for each in (columns, *others)]
+
+
+def turned(x):
+    return np.swapaxes(x, -1, -2)
+
+
+def qr(x, complete):
+    q, r = np.linalg.qr(x, "complete" if complete else "reduced")
+    sign = np.ones(q.shape[:-2] + q.shape[-1:])
+    diagonal = np.diagonal(r, axis1=-2, axis2=-1)
+    sign[..., :diagonal.shape[-1]] = np.where(diagonal < 0, -1.0, 1.0)
+    return q * sign[..., None, :], r * sign[..., :, None]
+
+
+def svd(x):
+    u, s, vh = np.linalg.svd(x, full_matrices=False)
+    if s.size == 0:
+        return u, s, vh
+    v, u = largest_positive(turned(vh), u)
+    return u, s, turned(v)
+
+
+def eigh(x):
+    values, vectors = np.linalg.eigh((x + turned(x)) / 2)
+    return values, largest_positive(vectors)[0] if vectors.size else vectors
+
+
+def one_by_one(function, *matrices):
+    """SciPy's functions take one matrix."""
+    batch = matrices[0].shape[:-2]
+    results = [function(*(x[at] for x in matrices)) for at in np.ndindex(batch)]
+    if not results:
+        return None
+    many = isinstance(results[0], tuple)
+    stacked = [np.reshape(np.stack(each), batch + each[0].shape) for each in (zip(*results) if many else [results])]
+    return stacked if many else stacked[0]
+
+
+def eliminated(x):
+    packed, pivots = scipy.linalg.lu_factor(x) if x.size else (x, [])
+    order = np.arange(len(x))
+    for i, j in enumerate(pivots):
+        order[[i, j]] = order[[j, i]]
+    return packed, order
+
+
+def solved_triangle(attrs):
+    return lambda a, b: scipy.linalg.solve_triangular(a, b, lower=bool(attrs["lower"]), trans=int(attrs["transposed"]),
+                                                      unit_diagonal=bool(attrs["unit_diagonal"]))
+
+
+def linear_algebra(op, x, attrs, rest, which):
+    """By LAPACK, in f64."""
+    if op == "cholesky":
+        return np.linalg.cholesky((x + turned(x)) / 2)
+    if op == "eigh":
+        return eigh(x)[which]
+    if op == "expm":
+        return one_by_one(scipy.linalg.expm, x)
+    if op == "lu":
+        made = one_by_one(eliminated, x)
+        return made[which] if made else None
+    if op == "pinv":
+        return np.linalg.pinv(x, attrs["rtol"] if attrs["rtol"] >= 0 else 1e-6)
+    if op == "qr":
+        return qr(x, attrs["complete"])[which]
+    if op == "solve":
+        return np.linalg.solve(turned(x) if attrs["transposed"] else x, rest[0])
+    if op == "solve_triangular":
+        return one_by_one(solved_triangle(attrs), x, rest[0]) if x.size else rest[0]
+    return svd(x)[which]
+
+
+LINALG = ("cholesky", "eigh", "expm", "lu", "pinv", "qr", "solve", "solve_triangular", "svd")
+
+
 def computed(case, operands, result):
     """What NumPy gives: an array and how far ours may be from it, absolutely."""
     op, attrs = case["op"], case["attrs"]
@@ -322,8 +412,7 @@ def computed(case, operands, result):
     if op in REDUCE:
         axes, keep = tuple(attrs["axes"]), bool(attrs["keepdims"])
         if op in ("sum", "prod"):
-            # Integers and bools, u8 too, add up in i64; it differs from NumPy, where u8 gives u64.
-            y = REDUCE[op](wide(x) if x.dtype.kind == "f" else x.astype(np.int64), axis=axes, keepdims=keep)
+            y = REDUCE[op](wide(x) if x.dtype.kind == "f" else x.astype(widest(x)), axis=axes, keepdims=keep)
             if x.dtype.kind != "f":
                 return y, none
             size = math.prod(x.shape[a] for a in axes)
@@ -383,7 +472,7 @@ def computed(case, operands, result):
             return y, none
         return along(lambda z, axis: first_places(z, axis, op == "cummax"), x, attrs, places=True), none
     if op == "cumprod":
-        y = along(np.cumprod, wide(x) if x.dtype.kind == "f" else x.astype(np.int64), attrs)
+        y = along(np.cumprod, wide(x) if x.dtype.kind == "f" else x.astype(widest(x)), attrs)
         unit = EPSILON["f64"] if operands[0].dtype == "f64" else EPSILON["f32"]
         return y, (x.shape[attrs["axis"]] * unit * np.abs(y) if x.dtype.kind == "f" else none)
     if op == "linear_scan":
@@ -402,12 +491,17 @@ def computed(case, operands, result):
         return (order if case["which"] == 1 else np.take_along_axis(x, order, axis)), none
     if op == "cumsum":
         axis = attrs["axis"]
-        y = wide(x) if x.dtype.kind == "f" else x.astype(np.int64)
+        y = wide(x) if x.dtype.kind == "f" else x.astype(widest(x))
         y = np.flip(np.cumsum(np.flip(y, axis), axis=axis), axis) if attrs["reverse"] else np.cumsum(y, axis=axis)
         if x.dtype.kind != "f":
             return y, none
         unit = EPSILON["f64"] if operands[0].dtype == "f64" else EPSILON["f32"]
         return y, x.shape[axis] * unit * np.sum(np.abs(wide(x)), axis=axis, keepdims=True) * np.ones_like(y)
+    if op in LINALG:
+        y = linear_algebra(op, wide(x), attrs, [wide(o.value) for o in operands[1:]], case["which"])
+        if y is None or y.dtype.kind != "f":
+            return y, none
+        return y, 128 * (x.shape[-2] + 1) * EPSILON[operands[0].dtype] * np.max(np.abs(y), initial=0) * np.ones_like(y)
     if op in ("matmul", "conv2d"):
         a, b = operands[0].value, operands[1].value
         if a.dtype.kind != "f":

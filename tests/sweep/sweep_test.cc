@@ -166,7 +166,7 @@ TEST_P(Sweep, TheCallersFloatingPointModesChangeNothing) {
 TEST_P(Sweep, APlainNumberActsAsATensorOfOneElement) {
   const OpDef& op = *GetParam();
   if (op.family != Family::pointwise || op.value == nullptr || op.arity != 2) return;
-  for (const DType dtype : kAllDTypes) {
+  for (const DType dtype : swept_dtypes(op)) {
     for (const bool first : {false, true}) {
       for (const int64_t size : {5, 300}) {
         Case c{&op, {drawn(dtype, {size}, op.sample, 5)}, {}, first ? "number first" : "number"};
@@ -198,7 +198,7 @@ TEST_P(Sweep, APlainNumberActsAsATensorOfOneElement) {
 TEST_P(Sweep, ADyingOperandsBytesAreReused) {
   const OpDef& op = *GetParam();
   if (op.family != Family::pointwise || op.value == nullptr) return;
-  for (const DType dtype : kAllDTypes) {
+  for (const DType dtype : swept_dtypes(op)) {
     for (const int64_t size : {100, 300, 5000}) {
       Case c{&op, {}, {}, "dying"};
       for (int i = 0; i < op.arity; ++i)

@@ -24,11 +24,13 @@ constexpr bool is_default(SampleRange range) { return range.low == -2.0 && range
 // The whole numbers a range stands for.
 std::pair<int64_t, int64_t> whole_range(DType dtype, SampleRange range) {
   if (dtype == DType::boolean) return {0, 1};
-  if (is_default(range)) return dtype == DType::u8 ? std::pair{0, 255} : std::pair{-100, 100};
+  if (is_default(range)) return is_signed_integer(dtype) ? std::pair{-100, 100} : std::pair{0, 255};
   auto low = static_cast<int64_t>(std::ceil(range.low));
   auto high = static_cast<int64_t>(std::floor(range.high));
   if (low >= high) std::tie(low, high) = std::pair{low - 2, high + 2};
-  return dtype == DType::u8 ? std::pair{std::max<int64_t>(0, low), high} : std::pair{low, high};
+  if (is_signed_integer(dtype))
+    return {std::max(low, least_of(dtype)), std::min(high, most_of(dtype))};
+  return {std::max<int64_t>(0, low), high};
 }
 
 std::vector<double> special_reals(DType dtype) {
@@ -53,13 +55,11 @@ std::vector<double> special_reals(DType dtype) {
 std::vector<int64_t> special_wholes(DType dtype) {
   std::vector<int64_t> list = {0, 1, 2, 3, 7, 8, 31, 32, 33, 63, 64, 100};
   if (dtype == DType::boolean) return {0, 1};
-  if (dtype == DType::u8) {
-    list.insert(list.end(), {127, 128, 254, 255});
-    return list;
-  }
-  const int64_t low = dtype == DType::i32 ? INT32_MIN : INT64_MIN;
-  const int64_t high = dtype == DType::i32 ? INT32_MAX : INT64_MAX;
-  list.insert(list.end(), {-1, -2, -7, -33, low, low + 1, high, high - 1, 1 << 24, (1 << 24) + 1});
+  const int64_t low = least_of(dtype), high = most_of(dtype);
+  const auto half = static_cast<int64_t>(static_cast<uint64_t>(high) / 2);
+  list.insert(list.end(), {high, high - 1, half, half + 1});
+  if (is_signed_integer(dtype)) list.insert(list.end(), {-1, -2, -7, -33, low, low + 1});
+  if (size_of(dtype) >= 4) list.insert(list.end(), {1 << 24, (1 << 24) + 1});
   return list;
 }
 
@@ -97,6 +97,23 @@ bool counts_are(std::string_view wanted) {
   return text != nullptr && text == wanted;
 }
 }  // namespace
+
+std::vector<DType> all_dtypes() {
+  std::vector<DType> list;
+  for (int i = 0; i < kDTypes; ++i) list.push_back(static_cast<DType>(i));
+  return list;
+}
+
+std::vector<DType> swept_dtypes(const OpDef& op) {
+  if (full_counts()) return all_dtypes();
+  constexpr DType others[] = {DType::i8,  DType::u64, DType::i16, DType::u32,
+                              DType::i64, DType::u16, DType::u8};
+  const auto number = static_cast<size_t>(&op - catalogue().data());
+  return {DType::f16,     DType::bf16,
+          DType::f32,     DType::f64,
+          DType::i32,     others[2 * number % 7],
+          DType::boolean, others[(2 * number + 1) % 7]};
+}
 
 bool full_counts() { return counts_are("full"); }
 bool small_counts() { return counts_are("small"); }

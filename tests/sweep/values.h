@@ -17,8 +17,11 @@ namespace tidemark::sweep {
 bool full_counts();
 bool small_counts();
 
-inline constexpr DType kAllDTypes[] = {DType::f16, DType::bf16, DType::f32, DType::f64,
-                                       DType::i32, DType::i64,  DType::u8,  DType::boolean};
+// The dtypes that an op is swept with: floats, bool, i32, and of the other integers two that change
+// from op to op, or all of them with full counts.
+std::vector<DType> swept_dtypes(const OpDef& op);
+// All of them.
+std::vector<DType> all_dtypes();
 
 // A sequence of numbers that is the same on every machine.
 class Draws {

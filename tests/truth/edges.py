@@ -22,6 +22,7 @@ try:
     import numpy as np
 
     from edges_meaning import BINARY, BITS, DRAWS, ELEMENTWISE, LAST, MEANING, NUMPY, REDUCE, ROWS, UNARY
+    import edges_linalg
     import evaluate
 except ImportError:
     print("skipped: JAX is not installed", file=sys.stderr)
@@ -195,7 +196,8 @@ def structures():
         yield Case("cast", x, to="f32", dtypes=DERIVED)
         yield Case("cast", x, to="f64", dtypes=DERIVED)
     yield Case("cast", POINTS, to="i32", dtypes=("f64", "f32"))
-    yield Case("cast", POINTS, to="u8", dtypes=("f64", "f32"))
+    for to in ("i8", "i16", "u8", "u16", "u32", "u64"):
+        yield Case("cast", POINTS, to=to, dtypes=("f64", "f32"))
     yield Case("cast", POINTS, to="bool", dtypes=("f64", "f32"))
     yield Case("cast", POINTS, to="f16", dtypes=("f32",), orders=0)
     yield Case("squeeze", np.full((1, 2, 1), NAN))
@@ -371,7 +373,7 @@ def by_numpy(function, *arguments):
 
 def traced(case, operands):
     """A function of the float operands that gives the value, and as many derivatives as the case asks for."""
-    function = MEANING[case.name]
+    function = {**MEANING, **edges_linalg.MEANING}[case.name]
     floats = [i for i, x in enumerate(operands) if x.dtype.kind == "f"]
 
     def value(*given):
@@ -442,6 +444,8 @@ def problem(case, dtype, line):
             if mine.shape != want.shape:
                 return f"{label} has shape {list(mine.shape)}, that of JAX {list(want.shape)}"
             room, least = (VALUE_ROOM.get(given, 0), LEAST.get(given, 0)) if order == 0 else (SLOPE_ROOM[given], SLOPE_LEAST[given])
+            if case.name in edges_linalg.MEANING:  # The largest element's error reaches the others.
+                least = max(least, 10 * room * np.max(np.abs(want), initial=0, where=np.isfinite(want)))
             right = good(mine, want, room, least)
             if not np.all(right) and dtype != "f64":
                 narrow = narrow or by_jax(case, [x.astype(np.float32) if x.dtype.kind == "f" else x for x in operands])
@@ -467,7 +471,7 @@ def told(operands, mine, want, at):
 def public_functions(headers):
     """What ops.h, random.h and losses.h declare: functions that give tensors, and objects that are called."""
     names = set()
-    for header, prefix in (("calls/ops.h", ""), ("calls/scans.h", ""), ("calls/ordered.h", ""), ("calls/scatter.h", ""), ("grad/pooling.h", ""), ("train/losses.h", "losses::")):
+    for header, prefix in (("calls/ops.h", ""), ("calls/scans.h", ""), ("calls/ordered.h", ""), ("calls/scatter.h", ""), ("calls/linalg.h", ""), ("grad/pooling.h", ""), ("train/losses.h", "losses::")):
         with open(os.path.join(headers, header), encoding="utf-8") as file:
             text = re.sub(r"//.*", "", re.sub(r"namespace (detail|body) \{.*?\n\}  // namespace \1\n", "", file.read(), flags=re.S))
         for pattern in (r"^(?:Tensor|std::vector<Tensor>) (\w+)\(", r"^inline constexpr \w+ (\w+) = ", r"^\} (\w+);"):
@@ -483,7 +487,7 @@ def uncovered(driver, headers, cases):
 
 
 def main(driver, headers):
-    families = (pointwise, shapes_of_pointwise, reductions, structures, running, ordered, contractions, losses)
+    families = (pointwise, shapes_of_pointwise, reductions, structures, running, ordered, contractions, losses, lambda: edges_linalg.cases(Case))
     cases = [case for family in families for case in family()]
     lacking = sorted(uncovered(driver, headers, cases))
     for name in lacking:

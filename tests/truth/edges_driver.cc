@@ -53,12 +53,9 @@ struct Call {
   }
 };
 
-constexpr DType kDTypes[] = {DType::f16, DType::bf16, DType::f32, DType::f64,
-                             DType::i32, DType::i64,  DType::u8,  DType::boolean};
-
 DType dtype_named(const std::string& name) {
-  for (const DType dtype : kDTypes)
-    if (cat(dtype) == name) return dtype;
+  for (int i = 0; i < kDTypes; ++i)
+    if (cat(static_cast<DType>(i)) == name) return static_cast<DType>(i);
   throw UserError(cat("no dtype is called ", name), Source::here());
 }
 
@@ -212,6 +209,83 @@ RunningOptions running_options(const Call& call) {
 }
 DirectionOptions direction(const Call& call) { return {call.whole("reverse", 0) != 0}; }
 
+// Several results as one row.
+Tensor in_a_row(const Tensors& parts) {
+  Tensors rows;
+  for (const Tensor& part : parts) rows.push_back(reshape(part, {-1}));
+  return concat(rows);
+}
+
+bool is_set(const Call& call, const std::string& name, int64_t fallback = 0) {
+  return call.whole(name, fallback) != 0;
+}
+
+linalg::MatrixNorm matrix_norm_named(const std::string& name) {
+  constexpr const char* names[] = {"fro", "nuc",       "one", "least_one",
+                                   "inf", "least_inf", "two", "least_two"};
+  int64_t i = 0;
+  while (name != names[i]) ++i;
+  return static_cast<linalg::MatrixNorm>(i);
+}
+
+const std::map<std::string, Body>& linear_algebra() {
+  using C = const Call&;
+  using X = const Tensors&;
+  static const std::map<std::string, Body> table = {
+      {"cholesky", [](C, X x) { return linalg::cholesky(x[0]); }},
+      {"solve_triangular",
+       [](C c, X x) {
+         return linalg::solve_triangular(
+             x[0], x[1], {is_set(c, "lower", 1), is_set(c, "transposed"), is_set(c, "unit")});
+       }},
+      {"cholesky_solve", [](C, X x) { return linalg::cholesky_solve(x[0], x[1]); }},
+      {"solve", [](C c, X x) { return linalg::solve(x[0], x[1], {is_set(c, "transposed")}); }},
+      {"inv", [](C, X x) { return linalg::inv(x[0]); }},
+      {"det", [](C, X x) { return linalg::det(x[0]); }},
+      {"slogdet",
+       [](C, X x) {
+         const auto [sign, logdet] = linalg::slogdet(x[0]);
+         return in_a_row({sign, logdet});
+       }},
+      {"lu", [](C, X x) { return linalg::lu(x[0]).lu; }},
+      {"qr",
+       [](C c, X x) {
+         const auto [q, r] = linalg::qr(x[0], {is_set(c, "complete")});
+         return in_a_row({q, r});
+       }},
+      {"eigh",
+       [](C, X x) {
+         const auto [values, vectors] = linalg::eigh(x[0]);
+         return in_a_row({values, vectors});
+       }},
+      {"eigvalsh", [](C, X x) { return linalg::eigvalsh(x[0]); }},
+      {"svd",
+       [](C c, X x) {
+         const auto [u, s, vh] = linalg::svd(x[0], {is_set(c, "full")});
+         return in_a_row({u, s, vh});
+       }},
+      {"svdvals", [](C, X x) { return linalg::svdvals(x[0]); }},
+      {"pinv",
+       [](C c, X x) {
+         const bool is_default = !c.attrs.contains("rtol");
+         return is_default ? linalg::pinv(x[0]) : linalg::pinv(x[0], {c.real("rtol", 0)});
+       }},
+      {"lstsq", [](C, X x) { return linalg::lstsq(x[0], x[1]); }},
+      {"expm", [](C, X x) { return linalg::expm(x[0]); }},
+      {"vector_norm",
+       [](C c, X x) {
+         linalg::VectorNormOptions options{.ord = c.real("ord", 2), .keep = keep_of(c)};
+         if (c.attrs.contains("axes")) options.axes = axes_of(c);
+         return linalg::vector_norm(x[0], options);
+       }},
+      {"matrix_norm",
+       [](C c, X x) {
+         return linalg::matrix_norm(x[0], {matrix_norm_named(c.text("ord")), keep_of(c)});
+       }},
+  };
+  return table;
+}
+
 // The public functions that are no op of one element, a reduction or a row. The names are theirs.
 const std::map<std::string, Body>& composites() {
   using C = const Call&;
@@ -362,7 +436,8 @@ Body body_of(const std::string& name) {
     return [activation = nn::Activation(name.substr(kActivation.size()))](
                const Call&, const Tensors& x) { return activation(x[0]); };
   }
-  if (const auto found = composites().find(name); found != composites().end()) return found->second;
+  for (const auto* table : {&composites(), &linear_algebra()})
+    if (const auto found = table->find(name); found != table->end()) return found->second;
   const OpDef* const op = find_op(name);
   if (op == nullptr || !is_called_by_op(*op))
     throw UserError(cat("nothing is called ", name), Source::here());
@@ -433,7 +508,8 @@ void run_lines() {
 void list_calls() {
   for (const OpDef& op : catalogue())
     if (is_called_by_op(op)) std::cout << op.name << '\n';
-  for (const auto& [name, body] : composites()) std::cout << name << '\n';
+  for (const auto* table : {&composites(), &linear_algebra()})
+    for (const auto& [name, body] : *table) std::cout << name << '\n';
   for (const char* name : kActivations) std::cout << "activation::" << name << '\n';
 }
 

@@ -19,7 +19,7 @@ except ImportError:
 X = np.arange(24.).reshape(3, 2, 4)
 ITEMS = {"1": 1, "-1": -1, ":": slice(None), "::-1": slice(None, None, -1), "1:": slice(1, None), "new": None, "...": Ellipsis}
 TENSORS = [np.array([1, 0, -1], np.int32), np.array([[0, 1], [1, 1]], np.int32), np.array(1, np.int32), np.zeros((0,), np.int32)]
-WIDE = [np.array([[0], [-1]], np.int64), np.array([[1, 0, 0]], np.uint8)]
+WIDE = [np.array([[0], [-1]], np.int64), np.array([[1, 0, 0]], np.uint16)]
 MASKS = [np.array([True, False, True]), np.array([[True, False], [False, False], [True, True]]), np.array(True)]
 
 
@@ -57,7 +57,7 @@ def line(items, given):
     text = f"index orders=1 how={';'.join(items)} eager={int(any(one.dtype == bool for one in given))} | f64 [3,2,4] "
     text += " ".join(v.hex() for v in X.ravel())
     for tensor in given:
-        kind = {"bool": "bool", "int32": "i32", "int64": "i64", "uint8": "u8"}[str(tensor.dtype)]
+        kind = {"bool": "bool", "int32": "i32", "int64": "i64", "uint16": "u16"}[str(tensor.dtype)]
         text += f" | {kind} [{','.join(map(str, tensor.shape))}] " + " ".join(float(v).hex() for v in tensor.ravel())
     return text
 

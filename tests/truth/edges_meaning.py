@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 
 NUMPY = {"f64": np.float64, "f32": np.float32, "f16": np.float16, "bf16": jnp.bfloat16, "i32": np.int32, "i64": np.int64,
-         "bool": np.bool_, "u8": np.uint8}
+         "bool": np.bool_, "i8": np.int8, "i16": np.int16, "u8": np.uint8, "u16": np.uint16, "u32": np.uint32, "u64": np.uint64}
 
 
 def over(function):

@@ -179,9 +179,9 @@ def where(g, name):
 
 @op("cast")
 def cast(g, name):
-    to = g.random.choice(["i32", "i64", "u8", "bool", "f16", "bf16", "f32", "f64"])
+    to = g.random.choice(["i32", "i64", "u8", "i16", "u64", "bool", "f16", "bf16", "f32", "f64"])
     x = g.floats()
-    if to == "u8":
+    if to in ("u8", "u64"):
         x = g.emit("abs", [x], {}, "float", x.shape, x.most)
     y = g.emit(name, [x], {"dtype": to}, to, x.shape, x.most)
     g.emit(name, [y], {"dtype": "float"}, "float", x.shape, max(x.most, 1))

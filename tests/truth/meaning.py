@@ -20,7 +20,8 @@ from scipy import special
 from program_text import is_number, plain, size_of
 
 DTYPES = {"f16": np.float16, "bf16": ml_dtypes.bfloat16, "f32": np.float32, "f64": np.float64, "float": np.float64,
-          "i32": np.int32, "i64": np.int64, "u8": np.uint8, "bool": np.bool_}
+          "i8": np.int8, "i16": np.int16, "i32": np.int32, "i64": np.int64, "u8": np.uint8, "u16": np.uint16, "u32": np.uint32,
+          "u64": np.uint64, "bool": np.bool_}
 FLOATS = (np.dtype(np.float64), np.dtype(np.float32), np.dtype(np.float16), np.dtype(ml_dtypes.bfloat16))
 
 warnings.filterwarnings("ignore", "Mean of empty slice")  # It is NaN, as it must be.

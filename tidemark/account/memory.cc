@@ -11,6 +11,7 @@
 #include "tidemark/device/ledger.h"
 #include "tidemark/device/pool.h"
 #include "tidemark/device/scope.h"
+#include "tidemark/device/wait_queue.h"
 
 namespace tidemark {
 namespace memory {
@@ -74,6 +75,23 @@ void set_limit(Bytes bytes, Source at) {
                     "give a positive number of bytes");
   }
   device::set_limit_bytes(bytes.count);
+}
+
+Waiting waiting() {
+  const device::WaitingCalls now = device::waiting_calls();
+  return {.calls = now.calls,
+          .bytes = now.bytes,
+          .longest_ms = static_cast<double>(now.longest_ns) / 1e6,
+          .served = now.served,
+          .refused = now.refused};
+}
+
+std::ostream& operator<<(std::ostream& out, const Waiting& waiting) {
+  out << waiting.calls << (waiting.calls == 1 ? " call waits" : " calls wait") << " for "
+      << waiting.bytes;
+  if (waiting.calls > 0) out << ", the first for " << waiting.longest_ms << " ms";
+  return out << "; " << waiting.served << " served after a wait, " << waiting.refused
+             << " refused after it";
 }
 
 std::pmr::memory_resource* set_resource(std::pmr::memory_resource* resource) {

@@ -42,6 +42,17 @@ Bytes limit();
 // below them only refuses new ones. A limit that is not positive is a UserError.
 void set_limit(Bytes bytes, Source at = Source::here());
 
+// The calls that wait for memory (FunctionOptions::when_full), at this moment and so far.
+struct Waiting {
+  int64_t calls = 0;      // That wait now.
+  Bytes bytes;            // That they ask for, all together.
+  double longest_ms = 0;  // The time that the first of them has waited.
+  int64_t served = 0;     // Calls that found room after a wait.
+  int64_t refused = 0;    // Calls whose time was up.
+};
+Waiting waiting();
+std::ostream& operator<<(std::ostream& out, const Waiting& waiting);
+
 // Allocates from the caller's resource from now on; null means Tidemark's own allocator. Returns
 // the previous one. Accounts and limit stay exact. Blocks are returned to the resource they came
 // from, which must outlive them. Data of up to 64 bytes are stored in the tensor's own record and

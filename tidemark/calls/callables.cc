@@ -141,6 +141,26 @@ constexpr Composite kComposites[] = {
     {"segment_prod", kSegments, kTensor, "The product of the slices of each segment."},
     {"segment_max", kSegments, kTensor, "The largest elements of the slices of each segment."},
     {"segment_min", kSegments, kTensor, "The least elements of the slices of each segment."},
+    // calls/linalg.h
+    {"linalg::cholesky_solve", "l: tensor, b: tensor", kTensor,
+     "The x with l l^T x = b, where l is lower triangular; a vector b is a single right side."},
+    {"linalg::inv", "x: tensor", kTensor, "The inverse of a square matrix."},
+    {"linalg::det", "x: tensor", kTensor, "The determinant of a square matrix."},
+    {"linalg::slogdet", "x: tensor", "sign: tensor, logdet: tensor",
+     "The sign of the determinant, and the logarithm of its magnitude; 0 and -inf if it is 0."},
+    {"linalg::lstsq", "a: tensor, b: tensor, rtol: float = none", kTensor,
+     "The shortest x with the least |a x - b|; singular values up to rtol times the largest count "
+     "as 0 (default: the longer side times the dtype's epsilon)."},
+    {"linalg::vector_norm", "x: tensor, ord: float = 2, axes: axes = none, keep: bool = false",
+     kTensor,
+     "(sum of |x|^ord)^(1 / ord); inf: the largest magnitude, -inf: the least, 0: how many "
+     "elements "
+     "are not 0."},
+    {"linalg::matrix_norm",
+     "x: tensor, ord: fro|nuc|one|least_one|inf|least_inf|two|least_two = fro, keep: bool = false",
+     kTensor,
+     "The root of the sum of squares; the sum of the singular values; the largest (least) sum of "
+     "magnitudes of a column, of a row; the largest (least) singular value."},
     // calls/create.h
     {"constant", "values: numbers, dtype: dtype = none", kTensor,
      "Numbers in nested lists; floats give f32, integers i32, bools bool unless a dtype is named."},

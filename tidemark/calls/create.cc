@@ -57,10 +57,7 @@ void flatten(const NestedList& values, std::vector<double>& reals, std::vector<i
 
 void check_whole(const std::vector<int64_t>& wholes, DType dtype, Source at) {
   for (const int64_t value : wholes) {
-    const bool fits = dtype == DType::i32  ? value == static_cast<int32_t>(value)
-                      : dtype == DType::u8 ? value == static_cast<uint8_t>(value)
-                                           : true;
-    if (!fits)
+    if (!fits(value, dtype))
       throw UserError(cat("constant: ", value, " does not fit ", dtype), at,
                       "name a wider dtype: td::constant(values, td::i64)");
   }
@@ -200,18 +197,6 @@ namespace {
 
 constexpr double kMostNumbers = 0x1p53;  // Beyond it positions are not exact.
 
-// The least and the greatest number of an integer dtype.
-std::pair<int64_t, int64_t> limits_of(DType dtype) {
-  switch (dtype) {
-    case DType::i32:
-      return {INT32_MIN, INT32_MAX};
-    case DType::u8:
-      return {0, 255};
-    default:
-      return {INT64_MIN, INT64_MAX};
-  }
-}
-
 template <class Number>
 [[noreturn]] void leaves_range(Number value, DType dtype, Source at) {
   throw UserError(cat("arange: ", value, " does not fit ", dtype), at,
@@ -265,9 +250,8 @@ Tensor whole_range(int64_t from, int64_t to, int64_t by, DType dtype, Source at)
   }
   if (count > 0) {
     const auto last = static_cast<int64_t>(a + (count - 1) * static_cast<uint64_t>(by));
-    const auto [least, most] = limits_of(dtype);
-    if (from < least || from > most) leaves_range(from, dtype, at);
-    if (last < least || last > most) leaves_range(last, dtype, at);
+    if (!fits(from, dtype)) leaves_range(from, dtype, at);
+    if (!fits(last, dtype)) leaves_range(last, dtype, at);
   }
   const Attrs attrs = range_attrs(static_cast<double>(from), static_cast<double>(by),
                                   static_cast<int64_t>(count), dtype)
@@ -280,9 +264,9 @@ Tensor whole_range(int64_t from, int64_t to, int64_t by, DType dtype, Source at)
 // From a known start up to an open size, in steps of 1.
 Tensor open_range(int64_t from, Dim to, int64_t by, DType dtype, Source at) {
   if (is_integer(dtype)) {
-    const int64_t most = limits_of(dtype).second;
-    if (from < limits_of(dtype).first || from > most) leaves_range(from, dtype, at);
-    if (dtype != DType::i64 && is_less(most, to - 1)) leaves_range(int64_t{to - 1}, dtype, at);
+    if (!fits(from, dtype)) leaves_range(from, dtype, at);
+    if (size_of(dtype) < 8 && is_less(most_of(dtype), to - 1))
+      leaves_range(int64_t{to - 1}, dtype, at);
   }
   // From 0, the count is the size itself, without a guard for empty ranges.
   const bool some = from == 0 && by == 1 ? !is_less(to, 0) : is_less(from, to);
@@ -339,11 +323,11 @@ Tensor arange(const Operand& start, const Operand& stop, const Operand& step,
   }
   const double last = from + std::max(0.0, count - 1) * by;
   if (count > 0 && is_integer(wanted)) {
-    const auto [least, most] = limits_of(wanted);
-    // Elements are truncated; `most` may round up to a power of two, which would not fit.
+    // Elements are truncated. The number after the largest is a power of two, and so exact.
+    const double past =
+        std::ldexp(1, static_cast<int>(8 * size_of(wanted)) - (is_signed_integer(wanted) ? 1 : 0));
     for (const double end : {std::trunc(from), std::trunc(last)}) {
-      if (end < static_cast<double>(least) || end >= static_cast<double>(most) + 1)
-        leaves_range(end, wanted, at);
+      if (end < static_cast<double>(least_of(wanted)) || end >= past) leaves_range(end, wanted, at);
     }
   }
   return range(from, by, static_cast<int64_t>(count), wanted, at);

@@ -4,6 +4,7 @@
 #include "tidemark/ops/contract.h"
 #include "tidemark/ops/typing.h"
 #include "tidemark/tensor/bind.h"
+#include "tidemark/tensor/mode.h"
 #include "tidemark/tensor/tensor_state.h"
 #include "tidemark/types/size.h"
 
@@ -55,7 +56,7 @@ Tensor conv2d(const Operand& x, const Operand& w, ConvOptions options, Source at
   const SourceScope scope(at);
   Tensor image = detail::to_nhwc(tensor_of(x, at), options.layout, at);
   Tensor kernel = tensor_of(w, at);
-  const DType common = promote(image.dtype(), kernel.dtype());
+  const DType common = detail::product_dtype(image.dtype(), kernel.dtype());
   image = cast(image, common, at);
   kernel = cast(kernel, common, at);
   need_room(image, kernel, options, at);

@@ -245,16 +245,28 @@ ViewPart view_of(const Tensor& x, const Slices& slices) {
   return result;
 }
 
-[[noreturn]] void refuse_tensor_place(Source at) {
-  throw UserError("update: the subscript must be a view, so it cannot contain a tensor", at,
-                  "use td::scatter_add or td::where");
+bool has_tensor(const Slices& place) {
+  return std::any_of(place.list.begin(), place.list.end(),
+                     [](const Index& index) { return index.kind == Index::Kind::tensor; });
+}
+
+// The same place without its tensors: whole axes.
+Slices view_place(const TensorType& type, const Slices& place) {
+  Slices views({}, place.at);
+  for (const Index& index : written_out(type, place)) {
+    if (index.kind != Index::Kind::tensor)
+      views.list.push_back(index);
+    else
+      views.list.resize(views.list.size() + static_cast<size_t>(axes_taken(index, place.at)),
+                        Slice{});
+  }
+  return views;
 }
 
 Tensor updated_by_op(const Tensor& x, const Slices& place, const Operand& value) {
   const Source at = place.at;
   const TensorType type = type_of(x, at);
   const Selection picked = picked_of(type, place);
-  if (!picked.picks.empty()) refuse_tensor_place(at);
   const Tensor spread = broadcast_to(detail::tensor_of(value, at, type.dtype), picked.shape, at);
   const Tensor part = reshape(spread, Shape(picked.size), at);
   const Tensor operands[] = {x, part};
@@ -270,10 +282,30 @@ Tensor Tensor::operator[](const Slices& slices) const {
   return detail::pick(viewed.view, viewed.picks, picks_come_first(slices), slices.at);
 }
 
+namespace detail {
+
+Tensor changed_at(const Operand& x, const Slices& place, const Operand& value, Change change) {
+  const Source at = place.at;
+  const SourceScope scope(at);
+  const Tensor target = tensor_of(x, at);
+  const TensorType type = type_of(target, at);
+  const Tensor given = tensor_of(value, at, type.dtype);
+  const Slices views = view_place(type, place);
+  const ViewPart viewed = view_of(target, place);
+  const Tensor part = viewed.picks.empty() ? combined(viewed.view, given, change, at)
+                                           : changed(viewed.view, viewed.picks,
+                                                     picks_come_first(place), given, change, at);
+  if (picks_all(picked_of(type, views), type.shape)) return broadcast_to(part, type.shape, at);
+  return update(target, views, part);
+}
+
+}  // namespace detail
+
 // The operand is emptied last, so that an update that fails leaves it unchanged.
 Tensor update(const Operand& x, const Slices& place, const Operand& value) {
   const Source at = place.at;
   const SourceScope scope(at);
+  if (has_tensor(place)) return detail::changed_at(x, place, value, detail::Change::set);
   if (detail::is_observed({x.tensor(), value.tensor()}))
     return updated_by_op(detail::tensor_of(x, at), place, value);
   const bool in_place = x.is_dying() && detail::is_sole(detail::state_of(*x.tensor(), at)) &&
@@ -281,7 +313,6 @@ Tensor update(const Operand& x, const Slices& place, const Operand& value) {
   Tensor copy = in_place ? Tensor() : identity(x, at);
   const Tensor& target = in_place ? *x.tensor() : copy;
   const ViewPart viewed = view_of(target, place);
-  if (!viewed.picks.empty()) refuse_tensor_place(at);
   const Tensor values = detail::tensor_of(value, at, target.dtype());
   const Tensor spread = broadcast_to(values, viewed.view.shape(), at);
   compile::run_copy(detail::array_of(spread, at), detail::array_of(viewed.view, at));

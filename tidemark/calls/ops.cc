@@ -11,7 +11,9 @@
 #include "tidemark/ops/structure.h"
 #include "tidemark/ops/typing.h"
 #include "tidemark/tensor/bind.h"
+#include "tidemark/tensor/mode.h"
 #include "tidemark/tensor/tensor_state.h"
+#include "tidemark/tensor/variable.h"
 #include "tidemark/types/size.h"
 
 namespace tidemark {
@@ -337,6 +339,11 @@ Tensor gather(const Operand& x, const Operand& indices, int64_t axis, Source at)
                  Attrs().add(plain_axis(axis, type.shape.rank(), "gather", type, at)), at);
 }
 
+Tensor detail::gather_from(const Variable& table, const Operand& indices, int64_t axis, Source at) {
+  const auto rows = [&](const Tensor& value) { return gather(value, indices, axis, at); };
+  return rows_read(table, rows, at);
+}
+
 Tensor take_along_axis(const Operand& x, const Operand& indices, int64_t axis, Source at) {
   const Tensor operands[] = {tensor_of(x, at), tensor_of(indices, at)};
   const TensorType type = type_of(operands[0], at);
@@ -407,7 +414,7 @@ Tensor MatmulFunction::operator()(const Operand& a, const Operand& b, MatmulOpti
                                   Source at) const {
   Tensor list[] = {tensor_of(a, at), tensor_of(b, at)};
   const OpDef& op = def_of(&ops::matmul);
-  const DType common = admit(op, promote(list[0].dtype(), list[1].dtype()), at);
+  const DType common = admit(op, detail::product_dtype(list[0].dtype(), list[1].dtype()), at);
   for (Tensor& operand : list) operand = cast(operand, common, at);
   const bool row = list[0].rank() == 1, column = list[1].rank() == 1;
   if (row) list[0] = expand_dims(list[0], 0, at);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <concepts>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -15,6 +16,9 @@
 #include "tidemark/tensor/tensor.h"
 
 namespace tidemark {
+namespace detail {
+Tensor gather_from(const Variable& table, const Operand& indices, int64_t axis, Source at);
+}
 
 Tensor cast(const Operand& x, DType dtype, Source at = Source::here());
 
@@ -78,6 +82,12 @@ Tensor diff(const Operand& x, int64_t n = 1, int64_t axis = -1, Source at = Sour
 
 Tensor gather(const Operand& x, const Operand& indices, int64_t axis = 0,
               Source at = Source::here());
+// Of a Variable. Under an Autocast only what is gathered is converted.
+template <std::same_as<Variable> V>
+Tensor gather(const V& table, const Operand& indices, int64_t axis = 0,
+              Source at = Source::here()) {
+  return detail::gather_from(table, indices, axis, at);
+}
 Tensor take_along_axis(const Operand& x, const Operand& indices, int64_t axis,
                        Source at = Source::here());
 // x with updates added at the indices; equal indices add up in order.
@@ -242,6 +252,10 @@ Tensor layer_norm(const Operand& x, const NormOptions& options = {}, Source at =
 Tensor rms_norm(const Operand& x, const NormOptions& options = {}, Source at = Source::here());
 // Rows of the table, one for each id.
 Tensor embedding(const Operand& table, const Operand& ids, Source at = Source::here());
+template <std::same_as<Variable> V>
+Tensor embedding(const V& table, const Operand& ids, Source at = Source::here()) {
+  return gather(table, ids, 0, at);
+}
 struct AttentionOptions {
   bool causal = false;
   std::optional<double> scale = {};  // Default: 1 / sqrt of the last size.

@@ -1,6 +1,7 @@
 #include "tidemark/calls/pick.h"
 
 #include "tidemark/calls/ops.h"
+#include "tidemark/calls/scatter.h"
 #include "tidemark/ops/effect.h"
 #include "tidemark/ops/structure.h"
 #include "tidemark/ops/typing.h"
@@ -85,23 +86,23 @@ Tensor moved_first(const Tensor& x, int64_t axis, int64_t count, Source at) {
   return transposed(x, order, at);
 }
 
-// With the axes of all picks in front of the others.
-Tensor picks_first(const Tensor& x, const std::vector<Picked>& list, Source at) {
+// The axes of all picks in front of the others.
+AxisList order_of(const std::vector<Picked>& list, int64_t rank) {
   AxisList order, others;
   int64_t axis = 0;
   for (const Picked& each : list) {
     for (; axis < each.axis; ++axis) others.push_back(axis);
     for (; axis < each.axis + each.count; ++axis) order.push_back(axis);
   }
-  for (; axis < x.rank(); ++axis) others.push_back(axis);
+  for (; axis < rank; ++axis) others.push_back(axis);
   for (const int64_t other : others) order.push_back(other);
-  return transposed(x, order, at);
+  return order;
 }
 
 Merged merged(const Tensor& x, const std::vector<Picked>& list, Source at) {
   if (list.size() == 1 && list[0].count == 1) return {x, list[0].axis};
   const bool adjacent = are_adjacent(list);
-  const Tensor ordered = adjacent ? x : picks_first(x, list, at);
+  const Tensor ordered = adjacent ? x : transposed(x, order_of(list, x.rank()), at);
   const int64_t first = adjacent ? list[0].axis : 0;
   int64_t count = 0;
   Dim size = 1;
@@ -150,7 +151,103 @@ Tensor joined_positions(const std::vector<Picked>& list, const TensorType& type,
   return positions;
 }
 
+// ---- changes ------------------------------------------------------------------------------------
+
+// Slices of the first axis, each at its position.
+Tensor scattered(const Tensor& x, const Tensor& positions, const Tensor& updates, Change change,
+                 Source at) {
+  switch (change) {
+    case Change::set:
+      return put(x, positions, updates, at);
+    case Change::add:
+      return scatter_add(x, positions, updates, 0, at);
+    case Change::multiply:
+      return scatter_mul(x, positions, updates, 0, at);
+    case Change::min:
+      return scatter_min(x, positions, updates, 0, at);
+    case Change::max:
+      break;
+  }
+  return scatter_max(x, positions, updates, 0, at);
+}
+
+// One number wherever a mask is true: no element has to be found, also while tracing.
+Tensor changed_where(const Tensor& x, const Pick& pick, const Tensor& value, Change change,
+                     Source at) {
+  const TensorType type = type_of(x, at);
+  Shape shape(DimList(static_cast<size_t>(x.rank()), Dim(1)));
+  for (int64_t i = 0; i < pick.index->rank(); ++i) {
+    if (pick.index->shape()[i] != type.shape[pick.axis + i]) (void)masked(type, pick, at);
+    shape.set(pick.axis + i, type.shape[pick.axis + i]);
+  }
+  return where(reshape(*pick.index, shape, at), combined(x, value, change, at), x, at);
+}
+
+AxisList inverse(const AxisList& order) {
+  AxisList back(order.size(), 0);
+  for (size_t i = 0; i < order.size(); ++i)
+    back[static_cast<size_t>(order[i])] = static_cast<int64_t>(i);
+  return back;
+}
+
+Shape joined(const Shape& a, const Shape& b) {
+  Shape both = a;
+  for (int64_t i = 0; i < b.rank(); ++i) both.push_back(b[i]);
+  return both;
+}
+Shape part_of(const Shape& shape, int64_t begin, int64_t end) {
+  Shape part;
+  for (int64_t i = begin; i < end; ++i) part.push_back(shape[i]);
+  return part;
+}
+
 }  // namespace
+
+Tensor combined(const Tensor& x, const Tensor& value, Change change, Source at) {
+  switch (change) {
+    case Change::set:
+      return value;
+    case Change::add:
+      return add(x, value, at);
+    case Change::multiply:
+      return multiply(x, value, at);
+    case Change::min:
+      return minimum(x, value, at);
+    case Change::max:
+      break;
+  }
+  return maximum(x, value, at);
+}
+
+Tensor changed(const Tensor& x, const std::vector<Pick>& picks, bool come_first,
+               const Tensor& value, Change change, Source at) {
+  const TensorType type = type_of(x, at);
+  if (picks.size() == 1 && picks[0].index->dtype() == DType::boolean && value.rank() == 0)
+    return changed_where(x, picks[0], value, change, at);
+  std::vector<Picked> list;
+  for (const Pick& each : picks) list.push_back(picked(type, each, at));
+  const AxisList order = order_of(list, x.rank());
+  const Tensor ordered = transposed(x, order, at);
+  int64_t taken = 0;
+  Dim size = 1;
+  for (const Picked& each : list) {
+    taken += each.count;
+    size = size * each.size;
+  }
+  const Shape others = part_of(ordered.shape(), taken, ordered.rank());
+  const Tensor rows = reshape(ordered, joined({size}, others), at);
+  const Tensor positions = joined_positions(list, type, at);
+  // Where `pick` would put the axes of the positions.
+  const int64_t first = come_first || !are_adjacent(list) ? 0 : list[0].axis;
+  const Shape found = joined(joined(part_of(others, 0, first), positions.shape()),
+                             part_of(others, first, others.rank()));
+  const Tensor spread = moved_first(broadcast_to(value, found, at), first, positions.rank(), at);
+  Dim count = 1;
+  for (int64_t i = 0; i < positions.rank(); ++i) count = count * positions.shape()[i];
+  const Tensor updates = reshape(spread, joined({count}, others), at);
+  const Tensor made = scattered(rows, reshape(positions, {count}, at), updates, change, at);
+  return transposed(reshape(made, ordered.shape(), at), inverse(order), at);
+}
 
 Tensor pick(const Tensor& x, const std::vector<Pick>& picks, bool come_first, Source at) {
   const TensorType type = type_of(x, at);

@@ -3,6 +3,7 @@
 
 #include <vector>
 
+#include "tidemark/calls/place.h"
 #include "tidemark/tensor/tensor.h"
 
 namespace tidemark::detail {
@@ -18,5 +19,12 @@ struct Pick {
 // they broadcast, and the axes that they broadcast to take the place of the axes they select from,
 // or come first.
 Tensor pick(const Tensor& x, const std::vector<Pick>& picks, bool come_first, Source at);
+
+// Elementwise.
+Tensor combined(const Tensor& x, const Tensor& value, Change change, Source at);
+
+// x with the value, broadcast to what `pick` gives, combined with the elements that it gives.
+Tensor changed(const Tensor& x, const std::vector<Pick>& picks, bool come_first,
+               const Tensor& value, Change change, Source at);
 
 }  // namespace tidemark::detail

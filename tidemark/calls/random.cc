@@ -233,13 +233,7 @@ Tensor integers(const Shape& shape, IntegersOptions options, Source at) {
     throw UserError(cat("random::integers: empty interval [", options.low, ", ", options.high, ")"),
                     at, "low must be less than high");
   }
-  const int64_t least = options.dtype == DType::i32  ? INT32_MIN
-                        : options.dtype == DType::u8 ? 0
-                                                     : INT64_MIN;
-  const int64_t most = options.dtype == DType::i32  ? INT32_MAX
-                       : options.dtype == DType::u8 ? 255
-                                                    : INT64_MAX;
-  if (options.low < least || options.high - 1 > most) {
+  if (!fits(options.low, options.dtype) || !fits(options.high - 1, options.dtype)) {
     throw UserError(cat("random::integers: [", options.low, ", ", options.high, ") does not fit ",
                         options.dtype),
                     at, "name a wider dtype: {.dtype = td::i64}");

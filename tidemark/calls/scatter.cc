@@ -40,7 +40,7 @@ Tensor first_of(const Tensor& x, Dim count, Source at) {
                  Attrs().add(DimList(rank, 0)).add(sizes).add(AxisList(rank, 1)), at);
 }
 
-// From 0 up; the index is checked against the size of the axis it belongs to.
+// From 0 up, in i64; the index is checked against the size of the axis it belongs to.
 Tensor checked_index(const Tensor& index, int64_t axis, const Shape& shape, Source at) {
   std::vector<int64_t> text;
   const auto add_words = [&text](std::string_view words) {
@@ -50,7 +50,8 @@ Tensor checked_index(const Tensor& index, int64_t axis, const Shape& shape, Sour
   text.push_back(ops::kOperandHere);
   add_words(cat(" is out of range for axis ", axis, " of the shape ", shape));
   bind_op(def_of(&ops::check_index), {&index, 1}, Attrs().add(text).add(shape[axis]), at);
-  return where(index < 0, index + Operand(shape[axis]), index);
+  const Tensor wide = cast(index, DType::i64);
+  return where(wide < 0, wide + Operand(shape[axis]), wide);
 }
 
 // Data with one slice for each segment number, and the numbers; those outside [0, count) are
@@ -104,12 +105,7 @@ Tensor combined(const NamedOp& op, const Segments& segments, const Operand& star
 Tensor extreme(DType dtype, bool least) {
   const double infinity = std::numeric_limits<double>::infinity();
   if (is_float(dtype)) return constant(least ? -infinity : infinity, dtype);
-  if (dtype == DType::boolean) return constant(!least, dtype);
-  if (dtype == DType::u8) return constant(least ? 0 : 255, dtype);
-  using Narrow = std::numeric_limits<int32_t>;
-  using Wide = std::numeric_limits<int64_t>;
-  if (dtype == DType::i32) return constant(least ? Narrow::min() : Narrow::max(), dtype);
-  return constant(least ? Wide::min() : Wide::max(), dtype);
+  return detail::literal(dtype, 0, least ? least_of(dtype) : most_of(dtype), Source::here());
 }
 
 }  // namespace
@@ -157,7 +153,7 @@ Tensor scatter_nd(const Operand& indices, const Operand& updates, const Shape& s
                         type_of(places, at), " of the shape ", shape),
                     at, cat("they must have the shape ", wanted));
   Tensor position = zeros({count}, DType::i64);
-  const Tensor rows = reshape(cast(places, DType::i64), {count, depth});
+  const Tensor rows = reshape(places, {count, depth});
   for (int64_t i = 0; i < depth; ++i) {
     const Tensor column = checked_index(rows[{Slice{}, i}], i, shape, at);
     position = position * Operand(shape[i]) + column;

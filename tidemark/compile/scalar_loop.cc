@@ -29,10 +29,7 @@ void need(bool holds) {
   if (!holds) throw NotScalar();
 }
 
-bool is_exact(DType dtype) {
-  return dtype == DType::f32 || dtype == DType::f64 || dtype == DType::i32 || dtype == DType::i64 ||
-         dtype == DType::u8 || dtype == DType::boolean;
-}
+bool is_exact(DType dtype) { return !is_low_precision(dtype); }
 
 // For each element of a view, in row-major order, the number of the operand's element that it
 // shows.
@@ -349,6 +346,7 @@ class Scalariser {
   int32_t index_of(Value value) {
     const TensorType& type = graph_.type(value);
     need(type.shape.rank() == 0 && is_exact(type.dtype));
+    need(type.dtype != DType::u64);  // A number beyond i64 would count from the end.
     const int32_t index = elements(value)[0];
     if (type.dtype == DType::i64) return index;
     return add({.op = ExprOp::cast, .dtype = DType::i64, .in = {index, -1, -1}});

@@ -149,6 +149,47 @@ class Dataset {
   Dataset batch(int64_t size, BatchOptions options = {}, Source at = Source::here()) const {
     return next(batched(stage(), size, options, at));
   }
+  // The same for tensors of different sizes, which are filled up to those of the longest, or to
+  // .shapes.
+  Dataset padded_batch(int64_t size, PaddingOptions options = {},
+                       Source at = Source::here()) const {
+    return next(padded_batched(stage(), size, std::move(options), at));
+  }
+  // Batches of elements of similar length, so that little is padded: length(element) is a number,
+  // and each bucket between two boundaries collects its own batch. What is left at the end comes
+  // last, in the order of the buckets.
+  template <class F>
+  Dataset bucket_by_length(F length, Buckets buckets, BucketOptions options = {},
+                           Source at = Source::here()) const {
+    static_assert(detail::takes_element<F, E>,
+                  "bucket_by_length: the function cannot be called with an element of this "
+                  "dataset, neither with the parts of a tuple nor with the whole");
+    return next(bucketed(stage(), length_of(std::move(length), at), std::move(buckets),
+                         std::move(options), at));
+  }
+  // `size` successive elements as one, with a new first axis; windows may overlap.
+  Dataset window(int64_t size, WindowOptions options = {}, Source at = Source::here()) const {
+    return next(windowed(stage(), size, options, at));
+  }
+  // Every `shards`-th element, from `index` on: the part of one of several readers.
+  Dataset shard(int64_t shards, int64_t index, Source at = Source::here()) const {
+    return next(sharded(stage(), shards, index, at));
+  }
+  // The elements of the datasets f(element), of several in turn. One that ends is followed by that
+  // of the next element.
+  template <class F>
+  auto interleave(F f, InterleaveOptions options = {}, Source at = Source::here()) const {
+    static_assert(detail::takes_element<F, E>,
+                  "interleave: the function cannot be called with an element of this dataset, "
+                  "neither with the parts of a tuple nor with the whole");
+    using R = detail::CallResult<F, E>;
+    return R(interleaved(stage(), stage_of(std::move(f), at), options, at), cap());
+  }
+  // The same, one dataset after another.
+  template <class F>
+  auto flat_map(F f, Source at = Source::here()) const {
+    return interleave(std::move(f), {.cycle = 1}, at);
+  }
   // Repeats for ever if no number is given. Each repetition is shuffled again.
   Dataset repeat(std::optional<int64_t> times = {}, Source at = Source::here()) const {
     return next(repeated(stage(), times, at));
@@ -225,6 +266,23 @@ class Dataset {
     };
   }
 
+  template <class F>
+  static ElementLength length_of(F f, Source at) {
+    return [f = std::move(f), at](const data::Element& element) mutable -> int64_t {
+      auto length = detail::call_with(f, at, unpack<E>(element));
+      if constexpr (std::is_same_v<decltype(length), Tensor>)
+        return length.template item<int64_t>(at);
+      else
+        return static_cast<int64_t>(length);
+    };
+  }
+  template <class F>
+  static StageFunction stage_of(F f, Source at) {
+    return [f = std::move(f), at](data::Element element) mutable {
+      return InnerStage{detail::call_with(f, at, unpack<E>(std::move(element))).stage()};
+    };
+  }
+
   std::shared_ptr<Pipeline> pipeline_;
 };
 
@@ -284,6 +342,16 @@ auto from_tensor_slices(S structure, Source at = Source::here()) {
 // The rows of a .npy file, which is mapped: rows that are not read use no memory.
 inline Dataset<Tensor> from_npy(const std::string& path, Source at = Source::here()) {
   return Dataset<Tensor>(npy_rows(path, at));
+}
+
+// The lines of text files, plain or gzip, as u8[n] without their ends. A plain file is mapped, and
+// a line is a view of it.
+inline Dataset<Tensor> text_lines(const std::vector<std::string>& paths,
+                                  Source at = Source::here()) {
+  return Dataset<Tensor>(lines_of(paths, at));
+}
+inline Dataset<Tensor> text_lines(const std::string& path, Source at = Source::here()) {
+  return text_lines(std::vector{path}, at);
 }
 
 // 0, 1, ... as i64 tensors of one element.
@@ -368,6 +436,19 @@ template <class A, class B, class C>
 Dataset<std::tuple<A, B, C>> zip(const Dataset<A>& a, const Dataset<B>& b, const Dataset<C>& c,
                                  Source at = Source::here()) {
   return detail::zip_all(at, a, b, c);
+}
+
+// Elements of several datasets, each drawn from one of them by its weight.
+template <Structure E>
+Dataset<E> sample_from(const std::vector<Dataset<E>>& datasets, SampleOptions options = {},
+                       Source at = Source::here()) {
+  std::vector<StagePtr> stages;
+  std::optional<Cap> cap;
+  for (const Dataset<E>& each : datasets) {
+    stages.push_back(each.stage());
+    cap = detail::smaller_cap(cap, each.cap());
+  }
+  return Dataset<E>(sampled(std::move(stages), {}, std::move(options), at), cap);
 }
 
 }  // namespace tidemark::data

@@ -25,13 +25,17 @@ struct CSVOptions {
   char separator = ',';
   std::vector<std::string> columns = {};     // Those that are read; default all.
   std::map<std::string, DType> dtypes = {};  // Default: i64 if all are whole numbers, else f32.
+  // The value of empty fields, by column. Default: NaN, and an error in a column whose dtype is
+  // named and has no NaN.
+  std::map<std::string, double> missing = {};
+  std::string na = {};  // A word that counts as empty, such as "NA".
 };
 
-// Numbers and the words true and false. Fields may be in double quotes. An empty field of a column
-// of floats is NaN.
+// Numbers and the words true and false. Fields may be in double quotes. A column whose dtype is
+// named holds only its values: 3.5 in a column of i32 is an error, which names the line.
 Table load_csv(const std::string& path, const CSVOptions& options = {}, Source at = Source::here());
 
-// An IDX file, as MNIST's: u8, i32, f32 or f64, of any rank.
+// An IDX file, as MNIST's: u8, i8, i16, i32, f32 or f64, of any rank.
 Tensor load_idx(const std::string& path, Source at = Source::here());
 
 // A batch of CIFAR-10 or, with two labels, CIFAR-100.

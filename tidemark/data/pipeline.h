@@ -27,6 +27,39 @@ struct BatchOptions {
   bool drop_remainder = false;  // Drops a last batch that is not full.
 };
 
+struct PaddingOptions {
+  bool drop_remainder = false;  // Drops a last batch that is not full.
+  // The shape that each tensor of an element is padded to; -1 is the longest of the batch. Empty:
+  // -1 for every axis.
+  std::vector<std::vector<int64_t>> shapes = {};
+  // What it is padded with: one value for each tensor of an element, or one for all. Default 0.
+  std::vector<double> values = {};
+};
+// Lengths below the first boundary are in the first bucket, and so on; those from the last boundary
+// on are in one more.
+struct Buckets {
+  std::vector<int64_t> boundaries;
+  std::vector<int64_t> batch_sizes;  // One more than boundaries, or one for all.
+};
+struct BucketOptions : PaddingOptions {
+  bool pad_to_boundary = false;  // To one less than the bucket's boundary, not to the longest.
+};
+struct WindowOptions {
+  std::optional<int64_t> shift = {};  // From one window to the next; default: its size.
+  int64_t stride = 1;                 // From one element of a window to the next.
+  bool drop_remainder = false;        // Drops windows at the end that are not full.
+};
+struct InterleaveOptions {
+  int64_t cycle = 4;  // Datasets that are read in turn.
+  int64_t block = 1;  // Elements of each in its turn.
+};
+struct SampleOptions {
+  std::vector<double> weights = {};  // How often each dataset is drawn; default: all alike.
+  int64_t seed = 0;                  // Equal seeds, equal orders.
+  bool reshuffle = true;             // Other draws in each pass.
+  bool stop_on_empty = false;        // Ends with the first dataset that ends.
+};
+
 // The position of an iteration: the number of passes before it, and of elements it has yielded.
 struct Position {
   int64_t pass = 0;
@@ -46,6 +79,13 @@ using StagePtr = std::shared_ptr<const Stage>;
 using ElementFunction = std::function<Element(Element)>;
 using ElementPredicate = std::function<bool(const Element&)>;
 using ElementSource = std::function<std::optional<Element>()>;
+using ElementLength = std::function<int64_t(const Element&)>;
+// A dataset that an element is turned into, and the form of its elements that have none.
+struct InnerStage {
+  StagePtr stage;
+  FormPtr form = {};
+};
+using StageFunction = std::function<InnerStage(Element)>;
 
 StagePtr slices(Element tensors, std::vector<std::string> paths, Source at);
 StagePtr npy_rows(const std::string& path, Source at);
@@ -67,6 +107,17 @@ StagePtr zipped(std::vector<StagePtr> inputs,
 StagePtr cached(StagePtr input, Source at);
 StagePtr cached_in_file(StagePtr input, std::string path, Source at);
 StagePtr prefetched(StagePtr input, int64_t count, Source at);
+StagePtr padded_batched(StagePtr input, int64_t size, PaddingOptions options, Source at);
+StagePtr bucketed(StagePtr input, ElementLength length, Buckets buckets, BucketOptions options,
+                  Source at);
+StagePtr windowed(StagePtr input, int64_t size, WindowOptions options, Source at);
+StagePtr interleaved(StagePtr input, StageFunction f, InterleaveOptions options, Source at);
+// `forms` are those of each input's elements that have none; empty if no element needs one.
+StagePtr sampled(std::vector<StagePtr> inputs, std::vector<FormPtr> forms, SampleOptions options,
+                 Source at);
+// Elements index, index + shards, ...
+StagePtr sharded(StagePtr input, int64_t shards, int64_t index, Source at);
+StagePtr lines_of(const std::vector<std::string>& paths, Source at);
 
 // ---- passes -------------------------------------------------------------------------------------
 

@@ -1,4 +1,4 @@
-// repeat, take and skip.
+// repeat, take, skip and shard.
 #include <algorithm>
 
 #include "tidemark/data/stage.h"
@@ -166,7 +166,73 @@ CursorPtr RangeStage::open(const Pass& pass) const {
   return std::make_unique<RangeCursor>(*this, pass);
 }
 
+// ---- shard --------------------------------------------------------------------------------------
+
+class ShardStage final : public Stage {
+ public:
+  ShardStage(StagePtr input, int64_t shards, int64_t index, Source at)
+      : Stage(cat("shard(", index, " of ", shards, ")"), {std::move(input)}, at),
+        shards_(shards),
+        index_(index) {}
+
+  CursorPtr open(const Pass& pass) const override;
+  std::optional<int64_t> count() const override {
+    const auto all = input().count();
+    if (!all || *all == kEndless) return all;
+    return *all <= index_ ? 0 : (*all - index_ - 1) / shards_ + 1;
+  }
+  bool by_index() const override { return input().by_index(); }
+  Element at(int64_t index, const Pass& pass) const override {
+    return input().at(index_ + index * shards_, pass);
+  }
+  void gather(std::span<int64_t> indices, const RowTarget& to, const Pass& pass) const override {
+    for (int64_t& index : indices) index = index_ + index * shards_;
+    input().gather(indices, to, pass);
+  }
+  std::optional<ElementType> type() const override { return input().type(); }
+  StageBytes bytes() const override { return states(0); }
+  int64_t shards() const { return shards_; }
+  int64_t index() const { return index_; }
+
+ private:
+  int64_t shards_, index_;
+};
+
+class ShardCursor final : public Cursor {
+ public:
+  ShardCursor(const ShardStage& stage, const Pass& pass)
+      : shards_(stage.shards()), skip_(stage.index()), input_(stage.input().open(pass)) {}
+
+  std::optional<Element> next() override {
+    if (!is_started_) input_->advance(skip_);
+    for (int64_t i = 0; is_started_ && i < shards_ - 1; ++i)
+      if (!input_->next()) return std::nullopt;
+    is_started_ = true;
+    return input_->next();
+  }
+  void advance(int64_t count) override {
+    skip_ = count > (kEndless - skip_) / shards_ ? kEndless : skip_ + count * shards_;
+  }
+
+ private:
+  int64_t shards_, skip_;
+  CursorPtr input_;
+  bool is_started_ = false;
+};
+
+CursorPtr ShardStage::open(const Pass& pass) const {
+  if (input().has_views()) return std::make_unique<IndexCursor>(*this, pass);
+  return std::make_unique<ShardCursor>(*this, pass);
+}
+
 }  // namespace
+
+StagePtr sharded(StagePtr input, int64_t shards, int64_t index, Source at) {
+  if (shards < 1 || index < 0 || index >= shards)
+    throw UserError(cat("shard: there is no shard ", index, " of ", shards), at,
+                    "shards are numbered from 0 to their number less 1");
+  return std::make_shared<ShardStage>(std::move(input), shards, index, at);
+}
 
 StagePtr repeated(StagePtr input, std::optional<int64_t> times, Source at) {
   if (times.value_or(0) < 0)

@@ -58,17 +58,18 @@ class WorkerThreads {
 // The thread-local modes that the threads of a stage inherit.
 class WorkerModes {
  public:
-  WorkerModes() : training_(nn::is_training()), memory_(tidemark::detail::scope_of_this_thread()) {}
+  WorkerModes()
+      : mode_(tidemark::detail::Mode::now()), memory_(tidemark::detail::scope_of_this_thread()) {}
   // Runs `work` under them.
   template <class Work>
   void run(const Work& work) const {
-    const nn::Training mode(training_);
+    const tidemark::detail::ModeScope mode(mode_);
     const tidemark::detail::WorkerScope scope(memory_);
     work();
   }
 
  private:
-  bool training_;
+  tidemark::detail::Mode mode_;
   decltype(tidemark::detail::scope_of_this_thread()) memory_;
 };
 

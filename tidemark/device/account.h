@@ -19,6 +19,8 @@ namespace tidemark::device {
 struct Counters {
   alignas(64) std::atomic<int64_t> in_use{0};
   std::atomic<int64_t> peak{0};
+  // The bytes that the first waiting call asks for (wait_queue.h), 0 if none waits.
+  std::atomic<int64_t> wanted{0};
   alignas(64) std::atomic<int64_t> cached{0};  // Written under the pool's lock.
   std::atomic<int64_t> limit{0};               // Zero until `limit_bytes` is first called.
   std::atomic<int64_t> highest{0};             // The peak before the last reset.
@@ -42,9 +44,16 @@ inline bool reserve(int64_t bytes, int64_t relief = 0) {
   } while (!counters.in_use.compare_exchange_weak(now, now + bytes, std::memory_order_relaxed));
   return true;
 }
-inline void unreserve(int64_t bytes) {
-  counters.in_use.fetch_sub(bytes, std::memory_order_relaxed);
+// Wakes the first waiting call.
+void signal_room() noexcept;
+// Signals if there is room for the first waiting call, given the bytes in use. Call it after the
+// counters have changed; wait_queue.cc has the reason for the order of these accesses.
+inline void signal_if_room(int64_t in_use) {
+  const int64_t wanted = counters.wanted.load();
+  if (wanted != 0 && in_use + wanted <= counters.limit.load()) [[unlikely]]
+    signal_room();
 }
+inline void unreserve(int64_t bytes) { signal_if_room(counters.in_use.fetch_sub(bytes) - bytes); }
 // Called after the bytes are allocated, so that a refused request of this thread never counts
 // towards the peak. Bytes that another thread has reserved at this moment count, whether or not the
 // system then grants them.

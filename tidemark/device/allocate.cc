@@ -179,8 +179,10 @@ void consider(OutOfMemoryRecord& record, const Cell& cell) {
   record.largest[at] = holder_of(cell);
 }
 
-[[noreturn, gnu::noinline]] void refuse(int64_t bytes, const Purpose& purpose, Refusal why) {
+[[noreturn, gnu::noinline]] void refuse(int64_t bytes, const Purpose& purpose, Refusal why,
+                                        const OutOfMemoryRecord::Wait& wait = {}) {
   OutOfMemoryRecord record;
+  record.wait = wait;
   record.what = Description::of(purpose);
   record.at = purpose.at.resolve();
   record.why = why;
@@ -394,6 +396,10 @@ void for_each_cell(FunctionRef<void(const Cell&)> visit) {
       if (cell.storage.data != nullptr) visit(cell);
     }
   }
+}
+
+void refuse_after(const OutOfMemoryRecord::Wait& wait, int64_t bytes, Source at) {
+  refuse(bytes, {.at = at, .together = true}, Refusal::limit, wait);
 }
 
 void lock_slabs() { slabs.lock.lock(); }

@@ -46,6 +46,12 @@ class Writer {
     print(what.rank > device::Description::kSizes ? ", ...]" : "]");
   }
 
+  // "100 ms", "1.5 s"
+  void time(int64_t ns) {
+    const double ms = static_cast<double>(ns) / 1e6;
+    ms < 1000 ? print("%.3g ms", ms) : print("%.3g s", ms / 1000);
+  }
+
   // "train.cc:41"
   void line(Source at) {
     const char* const slash = std::strrchr(at.file, '/');
@@ -69,6 +75,19 @@ void write_problem(Writer& out, const device::OutOfMemoryRecord& record) {
   out.print(" are in use, ");
   out.bytes(record.cached);
   out.print(" cached");
+  if (record.wait.calls == 0) return;
+  out.print("; waited ");
+  out.time(record.wait.most_ns);
+}
+
+void write_queue(Writer& out, const device::OutOfMemoryRecord::Wait& wait) {
+  if (wait.calls == 0) return;
+  out.print("\n  waiting: %lld call%s for ", static_cast<long long>(wait.calls),
+            wait.calls == 1 ? "" : "s");
+  out.bytes(wait.bytes);
+  out.print(", the first for ");
+  out.time(wait.longest_ns);
+  out.print("; this one was number %lld", static_cast<long long>(wait.place));
 }
 
 void write_largest(Writer& out, const device::OutOfMemoryRecord& record) {
@@ -88,7 +107,11 @@ void write_largest(Writer& out, const device::OutOfMemoryRecord& record) {
 }
 
 void write_remedy(Writer& out, const device::OutOfMemoryRecord& record) {
-  if (record.asked > record.limit) {
+  if (record.wait.calls > 0) {
+    out.print(
+        "\n  free results you no longer need (x = {}), allow more time: .when_full = "
+        "td::wait_for(...), or raise the limit: td::memory::set_limit");
+  } else if (record.asked > record.limit) {
     out.print("\n  ask for less, or raise the limit: td::memory::set_limit");
   } else if (record.why == device::Refusal::system) {
     out.print("\n  free tensors you no longer need (x = {}), or give the process more memory");
@@ -128,6 +151,7 @@ const char* OutOfMemory::what() const noexcept {
       out.print("\n  at ");
       out.line(record_.at);
     }
+    write_queue(out, record_.wait);
     write_largest(out, record_);
     write_remedy(out, record_);
     text_state_.store(2, std::memory_order_release);

@@ -37,7 +37,19 @@ struct OutOfMemoryRecord {
   int64_t asked = 0, limit = 0, in_use = 0, cached = 0;
   Holder largest[kListed];
   int listed = 0;
+  // The queue that the request has waited in (wait_queue.h), if it was one of a call that waits.
+  struct Wait {
+    int64_t most_ns = 0;     // How long it was allowed to wait.
+    int64_t calls = 0;       // In the queue when the time was up, itself included.
+    int64_t place = 0;       // Its own place among them, from 1 on.
+    int64_t bytes = 0;       // That they ask for, all together.
+    int64_t longest_ns = 0;  // The time that the first of them has waited.
+  };
+  Wait wait;
 };
+
+// Throws OutOfMemory for a call that has waited for so many bytes.
+[[noreturn]] void refuse_after(const OutOfMemoryRecord::Wait& wait, int64_t bytes, Source at);
 
 }  // namespace device
 
@@ -52,6 +64,10 @@ class OutOfMemory : public DeviceError {
   Bytes asked() const { return record_.asked; }
   Bytes limit() const { return record_.limit; }
   Bytes in_use() const { return record_.in_use; }
+  // Whether the limit has no room now, but has room for the request if others release theirs.
+  bool may_wait() const {
+    return record_.why == device::Refusal::limit && record_.asked <= record_.limit;
+  }
 
   const char* what() const noexcept override;
 

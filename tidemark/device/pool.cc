@@ -471,7 +471,8 @@ bool reserve_with_relief(int64_t bytes) noexcept {
 }
 
 void set_limit_bytes(int64_t bytes) {
-  counters.limit.store(std::max<int64_t>(1, bytes), std::memory_order_relaxed);
+  counters.limit.store(std::max<int64_t>(1, bytes));
+  signal_if_room(counters.in_use.load());
   const std::lock_guard guard(pool.lock);
   keep_within_limit();
 }

@@ -28,6 +28,7 @@ FunctionCore::~FunctionCore() = default;
 // Inside another trace the function is inlined.
 CallResult FunctionCore::inlined(const Arguments& arguments, ResultMaker make, Source at) const {
   const TracingNow now(function_, at);
+  const ModeScope mode(function_.mode());
   TraceResult result = function_.body(arguments.leaves, arguments.structure());
   make(result.structure);
   return {std::move_iterator(result.leaves.begin()), std::move_iterator(result.leaves.end())};

@@ -12,7 +12,9 @@
 #include "tidemark/base/text.h"
 #include "tidemark/device/call_memory.h"
 #include "tidemark/device/threads.h"
+#include "tidemark/device/wait_queue.h"
 #include "tidemark/function/budget.h"
+#include "tidemark/tensor/mode.h"
 #include "tidemark/tensor/spec.h"
 #include "tidemark/tensor/tensor.h"
 
@@ -24,6 +26,11 @@ struct FunctionOptions {
   // again, lets loops keep less, or is refused (OverBudget). For a function that is called inside
   // another's trace, the other's budget applies.
   std::optional<Budget> budget = {};
+  // How long a call waits where the memory limit leaves no room for its plan: td::wait_for(100ms).
+  // Calls are served in the order in which they came. Without it, such a call is refused at once.
+  std::optional<WaitFor> when_full = {};
+  // Mixed precision: trainable f32 Variables are read as this dtype (Autocast, tensor/mode.h).
+  std::optional<DType> autocast = {};
   bool jit = true;  // False: the same program unfused, for debugging.
   std::vector<TensorSpec> input_signature = {};
   Bytes cache_limit = Bytes(int64_t{256} << 20);
@@ -95,6 +102,12 @@ struct UserFunction {
   std::string title() const {
     return options.name.empty() ? std::string("the function")
                                 : cat("function \"", options.name, "\"");
+  }
+  // The mode that it is traced in when this thread calls it.
+  Mode mode() const {
+    Mode mode = Mode::now();
+    if (options.autocast) mode.autocast = *options.autocast;
+    return mode;
   }
 };
 

@@ -24,7 +24,7 @@ PlanMaker::PlanMaker(const UserFunction& function, std::shared_ptr<FunctionTrace
     : name(function.options.name.empty() ? "the function" : function.options.name),
       title(function.title()),
       trace(std::move(of)),
-      limit_bytes(function.options.cache_limit.count / 2),
+      limit_bytes(function.options.cache_limit.count),
       budget(function.options.budget) {}
 
 std::vector<std::string> PlanMaker::open_names() const {

@@ -7,7 +7,6 @@
 #include "tidemark/function/held_bytes.h"
 #include "tidemark/grad/tape.h"
 #include "tidemark/ops/op_def.h"
-#include "tidemark/tensor/mode.h"
 #include "tidemark/tensor/variable_state.h"
 
 namespace tidemark::detail {
@@ -406,7 +405,7 @@ std::shared_ptr<FunctionTrace> trace_function(const UserFunction& function, Trac
                                               const TraceOptions& options, Source call) {
   const auto start = std::chrono::steady_clock::now();
   const TracingNow now(function, call);
-  const nn::Training mode(input.training);
+  const ModeScope mode(input.mode);
   auto made = std::make_shared<FunctionTrace>();
   made->moves = variable_moves();
   made->input = std::move(input);

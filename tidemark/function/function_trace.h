@@ -28,7 +28,7 @@ struct TraceInput {
   LeafTypes leaves;             // The leaf types of the call.
   std::vector<SizePlace> open;  // Open sizes, in the order of the table.
   std::string key;              // Arguments::key
-  bool training = false;        // The mode: mode.h.
+  Mode mode;                    // Of the thread that calls: mode.h.
 };
 
 using SizeList = SmallVec<int64_t, 6>;

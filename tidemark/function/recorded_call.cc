@@ -211,7 +211,9 @@ std::shared_ptr<const GradientPair> make_pair_of(const UserFunction& function,
   const std::string name =
       function.options.name.empty() ? std::string("the function") : function.options.name;
   const std::optional<Budget> budget = function.options.budget;
-  const FunctionOptions backward_options{.name = cat("the gradient of ", name), .budget = budget};
+  const std::optional<WaitFor> when_full = function.options.when_full;
+  const FunctionOptions backward_options{
+      .name = cat("the gradient of ", name), .budget = budget, .when_full = when_full};
   const Graph alone = compact(forward);
   pair->whole.emplace(
       [graph = alone, wanted, count = inputs.size()](const Tensors& all) {
@@ -231,8 +233,8 @@ std::shared_ptr<const GradientPair> make_pair_of(const UserFunction& function,
         return tape.gradient(targets, watched, {.output_gradients = seeds});
       },
       backward_options, Source::none());
-  pair->forward.emplace(
-      function_of(alone, {.name = cat(name, ", for its gradient"), .budget = budget}));
+  pair->forward.emplace(function_of(
+      alone, {.name = cat(name, ", for its gradient"), .budget = budget, .when_full = when_full}));
   pair->backward.emplace(function_of(compact(backward), backward_options));
   return pair;
 }

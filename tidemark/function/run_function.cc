@@ -7,6 +7,7 @@
 #include "tidemark/compile/pipeline.h"
 #include "tidemark/compile/workspace.h"
 #include "tidemark/device/memory.h"
+#include "tidemark/device/out_of_memory.h"
 #include "tidemark/device/threads.h"
 #include "tidemark/function/over_budget.h"
 #include "tidemark/function/plan_data.h"
@@ -25,15 +26,17 @@ namespace {
 class VariableLocks {
  public:
   explicit VariableLocks(const std::vector<CompiledFunction::VariableLock>& list) : list_(list) {}
-  ~VariableLocks() {
-    release([](const CompiledFunction::VariableLock&) { return true; });
-  }
+  ~VariableLocks() { release_all(); }
   VariableLocks(const VariableLocks&) = delete;
   VariableLocks& operator=(const VariableLocks&) = delete;
 
   void take_all() {
     for (const CompiledFunction::VariableLock& each : list_) each.variable->lock.lock();
     held_ = LockScope::all;
+  }
+  void release_all() {
+    release([](const CompiledFunction::VariableLock&) { return true; });
+    held_ = LockScope::none;
   }
   void keep_written() {
     release([](const CompiledFunction::VariableLock& each) { return !each.written; });
@@ -78,10 +81,10 @@ class Call {
       if (check.leaf >= 0) check_number(check);
     const ForkGate::Inside inside;
     make_first_values();
-    locks_.take_all();
-    bind_parameters();
-    take_memory();
-    locks_.keep_written();
+    if (options_.function != nullptr && options_.function->when_full.has_value())
+      prepare_in_turn(*options_.function->when_full);
+    else
+      prepare();
     if (options_.profile == nullptr) {
       const SourceScope scope(at_);
       run::execute(program_, registers_);
@@ -95,6 +98,41 @@ class Call {
 
  private:
   using Kind = CompiledFunction::Parameter::Kind;
+
+  // Everything that can fail.
+  void prepare() {
+    locks_.take_all();
+    bind_parameters();
+    take_memory();
+    locks_.keep_written();
+  }
+
+  void undo_preparing() {
+    passed_on_.clear();
+    results_.clear();
+    arena_ = {};
+    for (VariableBinding& bound : variables_) bound.value = {};
+    locks_.release_all();
+  }
+
+  // Waits for memory where there is none. Meanwhile it holds no lock and no value of a Variable,
+  // which calls that are running may need.
+  void prepare_in_turn(WaitFor most) {
+    device::QueuePlace place(most, at_.resolve());
+    if (device::QueuePlace::is_queue()) place.wait(program_.bytes_in(device::kHostMemory));
+    for (;;) {
+      int64_t needed = 0;
+      try {
+        prepare();
+        return place.served();
+      } catch (const OutOfMemory& refused) {
+        if (!refused.may_wait()) throw;
+        needed = refused.asked().count;
+      }
+      undo_preparing();
+      place.wait(std::max(needed, program_.bytes_in(device::kHostMemory)));
+    }
+  }
 
   void run_measured(Profile& profile) {
     std::byte* const arena = registers_[run::kArena];

@@ -18,7 +18,8 @@ std::function<Tensor()> frozen(const Tensor& tensor, const std::string& variable
 struct RunOptions {
   std::byte* arena = nullptr;  // The caller's memory for the arena, then the results; or null.
   Profile* profile = nullptr;  // Receives measurements, if given.
-  // The function whose budget limits copies of Variables, which a plan cannot foresee.
+  // The function whose budget limits copies of Variables, which a plan cannot foresee, and whose
+  // calls may wait for memory.
   const FunctionOptions* function = nullptr;
 };
 

@@ -7,14 +7,13 @@
 #include "tidemark/compile/cpu/kernels.h"
 #include "tidemark/function/function_plan.h"
 #include "tidemark/structure/structure.h"
-#include "tidemark/tensor/mode.h"
 
 namespace tidemark::detail {
 
 namespace {
 
 size_t hash_of(const TraceInput& input) {
-  std::string text = cat(input.training ? "training " : "", input.key);
+  std::string text = cat(input.mode.training ? "training " : "", input.mode.autocast, input.key);
   for (const LeafType& leaf : input.leaves) text += cat(" ", text_of(leaf));
   return std::hash<std::string>()(text);
 }
@@ -36,12 +35,12 @@ int64_t larger_limit(int64_t limit, int64_t held) {
 
 // The program of the last call, if this one matches it. Does not allocate.
 std::shared_ptr<const TraceCache::Ready> TraceCache::find_last(const Arguments& arguments,
-                                                               bool training) const {
+                                                               Mode mode) const {
   const std::lock_guard guard(lock_);
   if (last_ == nullptr) return nullptr;
   FunctionTrace& trace = *last_->trace;
   const TraceInput& input = trace.input;
-  if (input.training != training || !arguments.is_like(trace.argument_structure) ||
+  if (input.mode != mode || !arguments.is_like(trace.argument_structure) ||
       !match(arguments.leaves, input.leaves, input.open) || !trace.lies_as_traced())
     return nullptr;
   // Equal sizes have passed the guards before.
@@ -52,7 +51,7 @@ std::shared_ptr<const TraceCache::Ready> TraceCache::find_last(const Arguments& 
 
 std::shared_ptr<const TraceCache::Ready> TraceCache::ready_for(const Arguments& arguments,
                                                                Source call) {
-  if (auto last = find_last(arguments, nn::is_training())) return last;
+  if (auto last = find_last(arguments, function_.mode())) return last;
   const Match found = trace_for(arguments, call);
   const ProgramKey key = program_key(found.trace->traced, arguments, found.sizes);
   auto ready = std::make_shared<Ready>();
@@ -74,7 +73,7 @@ std::shared_ptr<const TraceCache::Ready> TraceCache::ready_for(const Arguments& 
 
 bool TraceCache::serves(FunctionTrace& trace, const Call& call, SizeList& sizes) const {
   const TraceInput& input = trace.input;
-  if (input.training != call.training || input.key != call.key ||
+  if (input.mode != call.mode || input.key != call.key ||
       !match(call.leaves, input.leaves, input.open) || !trace.lies_as_traced())
     return false;
   sizes = trace.sizes_of(call.leaves);
@@ -90,11 +89,11 @@ TraceCache::Match TraceCache::find(const Call& call) {
 }
 
 // The same lookup for a call of concrete tensors, before building the full key.
-TraceCache::Match TraceCache::find_known(const Arguments& arguments, bool training) {
+TraceCache::Match TraceCache::find_known(const Arguments& arguments, Mode mode) {
   const std::lock_guard guard(lock_);
   for (size_t i = 0; i < traces_.size(); ++i) {
     const TraceInput& input = traces_[i]->input;
-    if (input.training != training || !arguments.is_like(traces_[i]->argument_structure) ||
+    if (input.mode != mode || !arguments.is_like(traces_[i]->argument_structure) ||
         !match(arguments.leaves, input.leaves, input.open) || !traces_[i]->lies_as_traced())
       continue;
     SizeList sizes = traces_[i]->sizes_of(arguments.leaves);
@@ -114,7 +113,7 @@ TraceCache::Match TraceCache::used(size_t trace, SizeList sizes) {
 
 // A trace that differs only in sizes.
 bool TraceCache::is_like(const FunctionTrace& trace, const Call& call) const {
-  return trace.input.training == call.training && trace.input.key == call.key &&
+  return trace.input.mode == call.mode && trace.input.key == call.key &&
          are_alike(trace.input.leaves, call.leaves);
 }
 
@@ -137,8 +136,10 @@ std::string TraceCache::reason_for(const Call& call) const {
   const FunctionTrace& last = *traces_.front();
   const LeafTypes &was_leaves = last.input.leaves, &leaves = call.leaves;
   const std::string& key = call.key;
-  if (last.input.training != call.training)
-    return call.training ? "evaluation became training" : "training became evaluation";
+  if (last.input.mode.training != call.mode.training)
+    return call.mode.training ? "evaluation became training" : "training became evaluation";
+  if (last.input.mode.autocast != call.mode.autocast)
+    return cat("Autocast: ", last.input.mode.autocast, " became ", call.mode.autocast);
   if (last.input.key != key) return key_change(last.input.key, key);
   if (was_leaves.size() != leaves.size()) return "the number of tensors changed";
   for (size_t i = 0; i < leaves.size(); ++i) {
@@ -234,15 +235,15 @@ void TraceCache::note_read(FunctionTrace& trace) {
 // ---- the whole ----------------------------------------------------------------------------------
 
 TraceCache::Match TraceCache::trace_for(const Arguments& arguments, Source call_at) {
-  const bool training = nn::is_training();
-  if (Match known = find_known(arguments, training)) return known;
-  Call call{.leaves = {}, .arguments = arguments, .key = arguments.key(), .training = training};
+  const Mode mode = function_.mode();
+  if (Match known = find_known(arguments, mode)) return known;
+  Call call{.leaves = {}, .arguments = arguments, .key = arguments.key(), .mode = mode};
   for (const Argument& argument : arguments.leaves)
     call.leaves.push_back(leaf_type(argument, call_at));
   const std::vector<TensorSpec>& signature = function_.options.input_signature;
   if (!signature.empty())
     check_signature(signature, call.leaves, arguments, function_.title(), call_at);
-  TraceInput input{.leaves = {}, .open = {}, .key = call.key, .training = training};
+  TraceInput input{.leaves = {}, .open = {}, .key = call.key, .mode = mode};
   TraceOptions options;
   {
     const std::lock_guard guard(lock_);
@@ -282,8 +283,7 @@ std::shared_ptr<const CompiledFunction> TraceCache::program_for(const Match& fou
     if (!is_noted_) note_held();
     return known;
   }
-  // The programs of one trace may use half of the cache.
-  auto made = found.trace->program_for(found.trace, key, function_.options.cache_limit.count / 2);
+  auto made = found.trace->program_for(found.trace, key, room_for(*found.trace));
   const std::lock_guard guard(lock_);
   evict();
   warn_of_limit(call);
@@ -298,6 +298,17 @@ void TraceCache::emit(FunctionTrace& trace, const CompiledFunction& program, Sou
   code_bytes_ += compile::code_made_here() - code_before;
   evict();
   warn_of_limit(call);
+}
+
+// The bytes that the programs of one trace may use: what other traces leave, and at least half of
+// the limit, for which older traces make room.
+int64_t TraceCache::room_for(const FunctionTrace& trace) const {
+  const std::lock_guard guard(lock_);
+  const int64_t limit = function_.options.cache_limit.count;
+  int64_t left = limit;
+  for (const auto& each : traces_)
+    left -= each.get() == &trace ? trace.bytes() - trace.programs.bytes() : each->bytes();
+  return std::max(limit / 2, left);
 }
 
 void TraceCache::evict() {
@@ -334,17 +345,18 @@ Programs::Counts TraceCache::programs() const {
 // A cache that is too small compiles at every call, which is otherwise invisible.
 void TraceCache::warn_of_limit(Source call) {
   const Programs::Counts counts = programs();
-  if (warned_of_limit_ || dropped_.remade() + counts.remade == 0) return;
+  const int64_t remade = dropped_.remade() + counts.remade;
+  if (warned_of_limit_ || remade == 0) return;
   warned_of_limit_ = true;
   int64_t held = 0;
   for (const auto& trace : traces_) held += trace->bytes();
-  warn(cat(function_.title(),
+  warn(cat(function_.title(), function_.at.known() ? cat(" (", function_.at.text(), ")") : "",
            " compiles a program again that its cache has dropped: the cache holds ",
            counted(traces_.size(), "trace"), " and ", counted(counts.held, "program"), " in ",
-           Bytes(held), " of its limit of ", function_.options.cache_limit,
-           " (half of it for one trace's programs), and has dropped ",
+           Bytes(held), " of its limit of ", function_.options.cache_limit, ", has dropped ",
            counted(dropped_.dropped(), "trace"), " and ", counted(counts.dropped, "program"),
-           "\n  give it a larger limit, such as {.cache_limit = ",
+           ", and made ", remade,
+           " of them again\n  give it a larger limit, such as {.cache_limit = ",
            larger_limit(function_.options.cache_limit.count, held) >> 20,
            "_MiB}; cache_info() lists what it holds"),
        call);

@@ -56,10 +56,10 @@ class TraceCache {
     LeafTypes leaves;
     const Arguments& arguments;
     std::string key;
-    bool training = false;
+    Mode mode;
   };
-  std::shared_ptr<const Ready> find_last(const Arguments& arguments, bool training) const;
-  Match find_known(const Arguments& arguments, bool training);
+  std::shared_ptr<const Ready> find_last(const Arguments& arguments, Mode mode) const;
+  Match find_known(const Arguments& arguments, Mode mode);
   Match find(const Call& call);
   Match used(size_t trace, SizeList sizes);
   bool serves(FunctionTrace& trace, const Call& call, SizeList& sizes) const;
@@ -70,6 +70,7 @@ class TraceCache {
   std::string read_note(const std::string& what, SizePlace place, const std::string& key) const;
   void note_read(FunctionTrace& trace);
   void warn_of_many(const std::string& reason, Source call);
+  int64_t room_for(const FunctionTrace& trace) const;
   void evict();
   void note_dropped(const FunctionTrace& trace) noexcept;
   Programs::Counts programs() const;

@@ -11,6 +11,7 @@
 #include "tidemark/grad/tape.h"
 #include "tidemark/ops/program.h"
 #include "tidemark/passes/gradient/differentiate.h"
+#include "tidemark/tensor/mode.h"
 #include "tidemark/trace/trace.h"
 
 namespace tidemark::detail {
@@ -300,8 +301,10 @@ Tensors run_recomputed(const Tensors& given, const TensorFunction& f, Source at)
     read = listener.read();
     for (const auto& [variable, id] : listener.variables()) variables.push_back(id);
   }
-  Pullback pullback = [inputs, f, read, variables, before](const Tensors& gradients) {
+  Pullback pullback = [inputs, f, read, variables, before,
+                       now = Mode::now()](const Tensors& gradients) {
     const ReplayVariables replay(*before);
+    const ModeScope mode(now);
     return gradients_of_run(read, variables, [&] { return f(inputs); }, gradients);
   };
   current_tape()->record_pullback(read, results, std::move(pullback), inputs, at);

@@ -110,9 +110,7 @@ Tensor pooled(const Tensor& image, const Windows& windows, const Operand& outsid
 
 Operand lowest(DType dtype, Source at) {
   if (is_float(dtype)) return Operand(-std::numeric_limits<double>::infinity(), at);
-  if (dtype == DType::i32) return Operand(std::numeric_limits<int32_t>::min(), at);
-  if (dtype == DType::i64) return Operand(std::numeric_limits<int64_t>::min(), at);
-  return Operand(0, at);
+  return Operand(least_of(dtype), at);
 }
 
 Tensor largest_of(const Tensor& image, const Windows& windows, Source at) {

@@ -16,15 +16,15 @@ constexpr int64_t kMostHeadBytes = 100'000'000;  // The limit of the format's ow
 constexpr int64_t kMostAxes = 64;
 constexpr std::string_view kMetadata = "__metadata__";
 // By DType.
-constexpr std::string_view kNames[kDTypes] = {"F16", "BF16", "F32", "F64",
-                                              "I32", "I64",  "U8",  "BOOL"};
+constexpr std::string_view kNames[kDTypes] = {"F16", "BF16", "F32", "F64", "I8",  "I16", "I32",
+                                              "I64", "U8",   "U16", "U32", "U64", "BOOL"};
 
 DType read_dtype(JsonReader& json) {
   const std::string name = json.string();
   const auto* const found = std::find(std::begin(kNames), std::end(kNames), name);
   if (found != std::end(kNames)) return static_cast<DType>(found - std::begin(kNames));
   json.bad(cat("a tensor has the dtype ", json_quoted(name), ", which Tidemark does not support"),
-           "supported are F16, BF16, F32, F64, I32, I64, U8 and BOOL: convert it before saving");
+           "supported are F16, BF16, F32, F64, BOOL and integers: convert it before saving");
 }
 
 Shape read_shape(JsonReader& json) {

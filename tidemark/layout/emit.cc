@@ -24,7 +24,7 @@ void emit(Layout& layout) {
   auto next = layout.program->tasks.begin();
   for (run::Step& step : layout.program->steps)
     if (step.kind == run::Step::Kind::run) step.task = next++->get();
-  layout.tasks = {};
+  std::vector<TaskPlan>().swap(layout.tasks);  // `= {}` would keep its memory.
 }
 
 }  // namespace tidemark::compile

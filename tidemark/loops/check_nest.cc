@@ -36,14 +36,7 @@ T low_bytes(uint64_t bits) {
 }
 
 std::string constant_text(const Expr& expr) {
-  switch (expr.dtype) {
-    case DType::boolean:
-      return (expr.bits & 0xff) != 0 ? "true" : "false";
-    case DType::u8:
-      return cat(expr.bits & 0xff);
-    default:
-      break;
-  }
+  if (expr.dtype == DType::boolean) return (expr.bits & 0xff) != 0 ? "true" : "false";
   return visit_dtype(expr.dtype, [&](auto zero) {
     using T = decltype(zero);
     TextStream out;
@@ -51,7 +44,7 @@ std::string constant_text(const Expr& expr) {
       out << static_cast<float>(low_bytes<T>(expr.bits));
     } else {
       out.precision(std::numeric_limits<T>::max_digits10);
-      out << low_bytes<T>(expr.bits);
+      out << +low_bytes<T>(expr.bits);  // A number, where T is a character.
     }
     return out.str();
   });
@@ -222,9 +215,9 @@ uint64_t identity(Monoid monoid) {
     case Monoid::product:
       return to_bits(T{1});
     case Monoid::minimum:
-      return to_bits(Limits::has_infinity ? Limits::infinity() : Limits::max());
+      return to_bits<T>(Limits::has_infinity ? Limits::infinity() : Limits::max());
     case Monoid::maximum:
-      return to_bits(Limits::has_infinity ? -Limits::infinity() : Limits::lowest());
+      return to_bits<T>(Limits::has_infinity ? -Limits::infinity() : Limits::lowest());
   }
   return 0;
 }

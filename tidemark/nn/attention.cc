@@ -21,7 +21,7 @@ MultiHeadAttention::Projection declared(const char* part, const MultiHeadAttenti
     return Variable::unshaped(
         initializer,
         {.name = detail::parameter_name(options.name, cat(part, "/", name).c_str()),
-         .dtype = options.dtype},
+         .dtype = options.dtype.variable},
         at);
   };
   MultiHeadAttention::Projection projection{variable("kernel", options.kernel_initializer), {}};
@@ -92,6 +92,7 @@ MultiHeadAttention::MultiHeadAttention(int64_t heads, int64_t key_size,
   if (options_.rotary && key_size % 2 != 0)
     detail::refuse(kKind, options_.name, cat("cannot rotate keys of ", key_size),
                    "give keys an even size for .rotary", at);
+  (void)detail::taken(options_.kernel_initializer);
 }
 
 Tensor MultiHeadAttention::projected(const Projection& projection, const Tensor& x, int64_t units,
@@ -179,7 +180,8 @@ Tensor MultiHeadAttention::weighted(const Heads& of, const std::optional<Tensor>
       if (shared > 1) slope = reshape(slope, {key_heads(), shared, 1, 1});
       scores = scores - slope * distance;
     }
-    if (keep) scores = where(*keep, scores, -1e30);
+    // Of f16, -1e30 would be -inf, and the gradient of a query without a key NaN.
+    if (keep) scores = where(*keep, scores, scores.dtype() == DType::f16 ? -6e4 : -1e30);
     Tensor weights = softmax(scores);
     if (keep) weights = where(*keep, weights, 0);  // A query may have no key at all.
     if (drops) weights = dropout(weights, {.rate = options_.weight_dropout});
@@ -218,15 +220,18 @@ Tensor MultiHeadAttention::operator()(const Tensor& x, Source at) const {
 Tensor MultiHeadAttention::operator()(const Tensor& from, const Tensor& memory,
                                       const std::optional<Tensor>& mask, Source at) const {
   const detail::LayerScope scope(kKind, options_.name, at);
-  return attend(from, memory, mask, at);
+  const detail::PolicyScope policy(options_.dtype);
+  return attend(policy.input(from), policy.input(memory), mask, at);
 }
 
 Tensor MultiHeadAttention::operator()(const Tensor& x, const KVCache& cache, Source at) const {
   const detail::LayerScope scope(kKind, options_.name, at);
+  const detail::PolicyScope policy(options_.dtype);
   if (!options_.causal)
     detail::refuse(kKind, options_.name, "a cache of earlier tokens needs causal attention",
                    "make the layer with {.causal = true}", at);
-  Heads of = heads(x, x, at);
+  const Tensor own = policy.input(x);
+  Heads of = heads(own, own, at);
   const Tensor first = cache.length.value(at);
   if (options_.rotary) {
     of.query = rotary(of.query, first, *options_.rotary, at);

@@ -25,7 +25,7 @@ struct MultiHeadAttentionOptions {
   double weight_dropout = 0;  // Applied to the weights of keys, in training mode.
   bool use_bias = true;
   Initializer kernel_initializer = initializers::glorot_uniform;
-  DType dtype = DType::f32;
+  Policy dtype = global_policy();
   std::string name = {};
 };
 
@@ -44,6 +44,7 @@ class MultiHeadAttention : public detail::SharedIdentity {
   // Causal self-attention of tokens that follow those in the cache, to which they are added.
   Tensor operator()(const Tensor& x, const KVCache& cache, Source at = Source::here()) const;
   const std::string& name() const { return options_.name; }
+  const Policy& policy() const { return options_.dtype; }
 
   // The parameters of a projection.
   struct Projection {

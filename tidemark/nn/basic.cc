@@ -8,8 +8,11 @@
 namespace tidemark::nn {
 
 Embedding::Embedding(int64_t ids, int64_t features, EmbeddingOptions options, Source at)
-    : table({ids, features}, options.initializer,
-            {.name = detail::parameter_name(options.name, "table"), .dtype = options.dtype}, at),
+    : table(
+          {ids, features}, options.initializer,
+          {.name = detail::parameter_name(options.name, "table"), .dtype = options.dtype.variable},
+          at),
+      policy_(options.dtype),
       name_(std::move(options.name)) {
   if (ids <= 0 || features <= 0)
     detail::refuse(kKind, name_, cat("cannot have a table of ", ids, " x ", features),

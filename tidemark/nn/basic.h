@@ -6,12 +6,13 @@
 
 #include "tidemark/nn/initializers.h"
 #include "tidemark/nn/layer.h"
+#include "tidemark/nn/policy.h"
 
 namespace tidemark::nn {
 
 struct EmbeddingOptions {
   Initializer initializer = initializers::uniform();
-  DType dtype = DType::f32;
+  Policy dtype = global_policy();
   std::string name = {};
 };
 
@@ -23,6 +24,7 @@ class Embedding : public detail::SharedIdentity {
             Source at = Source::here());
   Tensor operator()(const Tensor& ids, Source at = Source::here()) const;
   const std::string& name() const { return name_; }
+  const Policy& policy() const { return policy_; }
 
   Variable table;  // [ids, features]
   TIDEMARK_FIELDS(table)
@@ -31,6 +33,7 @@ class Embedding : public detail::SharedIdentity {
   Tensor call(const Tensor& ids, Source at) const;  // Internal.
 
  private:
+  Policy policy_;
   std::string name_;
 };
 

@@ -15,8 +15,8 @@ void need_image(const Tensor& x, const char* kind, const std::string& name, Sour
 Variable declared(const char* name, const Initializer& initializer, const Conv2DOptions& options,
                   Source at) {
   return Variable::unshaped(
-      initializer, {.name = detail::parameter_name(options.name, name), .dtype = options.dtype},
-      at);
+      initializer,
+      {.name = detail::parameter_name(options.name, name), .dtype = options.dtype.variable}, at);
 }
 
 PoolOptions pooled(Size2 window, const Pool2DOptions& options) {
@@ -28,12 +28,13 @@ PoolOptions pooled(Size2 window, const Pool2DOptions& options) {
 }  // namespace
 
 Conv2D::Conv2D(int64_t filters, Size2 window, Conv2DOptions options, Source at)
-    : kernel(declared("kernel", options.kernel_initializer, options, at)),
+    : kernel(declared("kernel", detail::taken(options.kernel_initializer), options, at)),
       filters_(filters),
       window_(window),
       options_(std::move(options)),
-      activation_(options_.activation) {
-  if (options_.use_bias) bias = declared("bias", options_.bias_initializer, options_, at);
+      activation_(std::move(options_.activation)) {
+  if (options_.use_bias)
+    bias = declared("bias", detail::taken(options_.bias_initializer), options_, at);
   if (filters <= 0 || window.height <= 0 || window.width <= 0 || options_.groups <= 0)
     detail::refuse(kKind, options_.name,
                    cat("cannot have ", filters, " filters of ", window.height, " x ", window.width,

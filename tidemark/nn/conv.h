@@ -9,6 +9,7 @@
 #include "tidemark/api/ops.h"
 #include "tidemark/nn/activation.h"
 #include "tidemark/nn/initializers.h"
+#include "tidemark/nn/policy.h"
 
 namespace tidemark::nn {
 
@@ -29,7 +30,7 @@ struct Conv2DOptions {
   bool use_bias = true;
   Initializer kernel_initializer = initializers::glorot_uniform;
   Initializer bias_initializer = initializers::zeros;
-  DType dtype = DType::f32;
+  Policy dtype = global_policy();
   std::string name = {};
 };
 
@@ -38,6 +39,7 @@ class Conv2D : public detail::SharedIdentity {
   Conv2D(int64_t filters, Size2 window, Conv2DOptions options = {}, Source at = Source::here());
   Tensor operator()(const Tensor& x, Source at = Source::here()) const;
   const std::string& name() const { return options_.name; }
+  const Policy& policy() const { return options_.dtype; }
 
   Variable kernel;               // [height, width, channels / groups, filters]
   std::optional<Variable> bias;  // [filters]

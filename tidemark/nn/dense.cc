@@ -10,7 +10,7 @@ std::optional<Variable> bias_of(const DenseOptions& options, Source at) {
   if (!options.use_bias) return {};
   return Variable::unshaped(
       options.bias_initializer,
-      {.name = detail::parameter_name(options.name, "bias"), .dtype = options.dtype}, at);
+      {.name = detail::parameter_name(options.name, "bias"), .dtype = options.dtype.variable}, at);
 }
 
 }  // namespace
@@ -18,10 +18,12 @@ std::optional<Variable> bias_of(const DenseOptions& options, Source at) {
 Dense::Dense(int64_t units, DenseOptions options, Source at)
     : kernel(Variable::unshaped(
           options.kernel_initializer,
-          {.name = detail::parameter_name(options.name, "kernel"), .dtype = options.dtype}, at)),
+          {.name = detail::parameter_name(options.name, "kernel"), .dtype = options.dtype.variable},
+          at)),
       bias(bias_of(options, at)),
       units_(units),
       activation_(std::move(options.activation)),
+      policy_(options.dtype),
       name_(std::move(options.name)) {
   if (units <= 0)
     detail::refuse(kKind, name_, cat("cannot have ", units, " units"), "give it one or more", at);

@@ -6,6 +6,7 @@
 
 #include "tidemark/nn/activation.h"
 #include "tidemark/nn/initializers.h"
+#include "tidemark/nn/policy.h"
 
 namespace tidemark::nn {
 
@@ -14,7 +15,7 @@ struct DenseOptions {
   bool use_bias = true;
   Initializer kernel_initializer = initializers::glorot_uniform;
   Initializer bias_initializer = initializers::zeros;
-  DType dtype = DType::f32;
+  Policy dtype = global_policy();
   std::string name = {};
 };
 
@@ -27,6 +28,7 @@ class Dense : public detail::SharedIdentity {
 
   int64_t units() const { return units_; }
   const std::string& name() const { return name_; }
+  const Policy& policy() const { return policy_; }
 
   Variable kernel;               // [features, units]
   std::optional<Variable> bias;  // [units]
@@ -38,6 +40,7 @@ class Dense : public detail::SharedIdentity {
  private:
   int64_t units_;
   Activation activation_;
+  Policy policy_;
   std::string name_;
 };
 

@@ -5,6 +5,7 @@
 
 #include "tidemark/base/name_scope.h"
 #include "tidemark/nn/layer.h"
+#include "tidemark/nn/policy.h"
 
 namespace tidemark::detail {
 
@@ -73,12 +74,20 @@ Tensor run_layer(const Layer& layer, const Tensor& x, Source at) {
   Tensor result;
   {
     const LayerScope scope(Layer::kKind, layer.name(), at);
-    result = layer.call(x, at);
+    if constexpr (requires { layer.policy(); }) {
+      const PolicyScope policy(layer.policy());
+      result = layer.call(policy.input(x), at);
+    } else {
+      result = layer.call(x, at);
+    }
   }
   if (observer != nullptr) [[unlikely]]
     observer->see({Layer::kKind, layer.name(), nn::AnyLayer(layer), x, result});
   return result;
 }
+
+// An initializer that from here on belongs to a Variable alone, which drops it when it has a value.
+inline Initializer taken(Initializer& option) { return std::exchange(option, nullptr); }
 
 // Throws a UserError that begins with the layer's title.
 [[noreturn]] void refuse(const char* kind, const std::string& name, const std::string& problem,

@@ -15,7 +15,7 @@ template <class Options>
 Variable by_feature(const char* name, Initializer initializer, const Options& options, Source at) {
   return Variable::unshaped(
       std::move(initializer),
-      {.name = detail::parameter_name(options.name, name), .dtype = options.dtype}, at);
+      {.name = detail::parameter_name(options.name, name), .dtype = options.dtype.variable}, at);
 }
 template <class Options>
 std::optional<Variable> by_feature_if(bool wanted, const char* name, Initializer initializer,
@@ -33,7 +33,7 @@ Variable running(const char* name, Initializer initializer, const BatchNormOptio
   return Variable::unshaped(std::move(initializer),
                             {.name = detail::parameter_name(options.name, name),
                              .trainable = false,
-                             .dtype = figures_in(options.dtype)},
+                             .dtype = figures_in(options.dtype.variable)},
                             at);
 }
 
@@ -68,6 +68,7 @@ LayerNorm::LayerNorm(LayerNormOptions options, Source at)
     : scale(by_feature_if(options.use_scale, "scale", initializers::ones, options, at)),
       bias(by_feature_if(options.use_bias, "bias", initializers::zeros, options, at)),
       epsilon_(options.epsilon),
+      policy_(options.dtype),
       name_(std::move(options.name)) {}
 
 Tensor LayerNorm::call(const Tensor& x, Source at) const {
@@ -84,6 +85,7 @@ Tensor LayerNorm::operator()(const Tensor& x, Source at) const {
 RMSNorm::RMSNorm(RMSNormOptions options, Source at)
     : scale(by_feature("scale", initializers::ones, options, at)),
       epsilon_(options.epsilon),
+      policy_(options.dtype),
       name_(std::move(options.name)) {}
 
 Tensor RMSNorm::call(const Tensor& x, Source at) const {
@@ -102,6 +104,7 @@ BatchNorm::BatchNorm(BatchNormOptions options, Source at)
       running_variance(running("running_variance", initializers::ones, options, at)),
       epsilon_(options.epsilon),
       momentum_(options.momentum),
+      policy_(options.dtype),
       name_(std::move(options.name)) {}
 
 Tensor BatchNorm::call(const Tensor& x, Source at) const {
@@ -173,6 +176,7 @@ GroupNorm::GroupNorm(int64_t groups, GroupNormOptions options, Source at)
       bias(by_feature_if(options.use_bias, "bias", initializers::zeros, options, at)),
       groups_(groups),
       epsilon_(options.epsilon),
+      policy_(options.dtype),
       name_(std::move(options.name)) {
   if (groups <= 0)
     detail::refuse(kKind, name_, cat("cannot have ", groups, " groups"), "give it one or more", at);
@@ -203,6 +207,7 @@ InstanceNorm::InstanceNorm(GroupNormOptions options, Source at)
     : scale(by_feature_if(options.use_scale, "scale", initializers::ones, options, at)),
       bias(by_feature_if(options.use_bias, "bias", initializers::zeros, options, at)),
       epsilon_(options.epsilon),
+      policy_(options.dtype),
       name_(std::move(options.name)) {}
 
 Tensor InstanceNorm::call(const Tensor& x, Source at) const {

@@ -6,13 +6,14 @@
 
 #include "tidemark/nn/initializers.h"
 #include "tidemark/nn/layer.h"
+#include "tidemark/nn/policy.h"
 
 namespace tidemark::nn {
 
 struct LayerNormOptions {
   double epsilon = 1e-5;
   bool use_scale = true, use_bias = true;
-  DType dtype = DType::f32;
+  Policy dtype = global_policy();
   std::string name = {};
 };
 
@@ -23,6 +24,7 @@ class LayerNorm : public detail::SharedIdentity {
   explicit LayerNorm(LayerNormOptions options = {}, Source at = Source::here());
   Tensor operator()(const Tensor& x, Source at = Source::here()) const;
   const std::string& name() const { return name_; }
+  const Policy& policy() const { return policy_; }
 
   std::optional<Variable> scale, bias;  // [features]
   TIDEMARK_FIELDS(scale, bias)
@@ -32,12 +34,13 @@ class LayerNorm : public detail::SharedIdentity {
 
  private:
   double epsilon_;
+  Policy policy_;
   std::string name_;
 };
 
 struct RMSNormOptions {
   double epsilon = 1e-5;
-  DType dtype = DType::f32;
+  Policy dtype = global_policy();
   std::string name = {};
 };
 
@@ -47,6 +50,7 @@ class RMSNorm : public detail::SharedIdentity {
   explicit RMSNorm(RMSNormOptions options = {}, Source at = Source::here());
   Tensor operator()(const Tensor& x, Source at = Source::here()) const;
   const std::string& name() const { return name_; }
+  const Policy& policy() const { return policy_; }
 
   Variable scale;  // [features]
   TIDEMARK_FIELDS(scale)
@@ -56,6 +60,7 @@ class RMSNorm : public detail::SharedIdentity {
 
  private:
   double epsilon_;
+  Policy policy_;
   std::string name_;
 };
 
@@ -63,7 +68,7 @@ struct BatchNormOptions {
   double epsilon = 1e-3;
   double momentum = 0.99;  // The weight of the old running statistics in each training step.
   bool use_scale = true, use_bias = true;
-  DType dtype = DType::f32;
+  Policy dtype = global_policy();
   std::string name = {};
 };
 
@@ -75,6 +80,7 @@ class BatchNorm : public detail::SharedIdentity {
   explicit BatchNorm(BatchNormOptions options = {}, Source at = Source::here());
   Tensor operator()(const Tensor& x, Source at = Source::here()) const;
   const std::string& name() const { return name_; }
+  const Policy& policy() const { return policy_; }
 
   std::optional<Variable> scale, bias;      // [features]
   Variable running_mean, running_variance;  // [features], not trained; f32 or f64.
@@ -85,13 +91,14 @@ class BatchNorm : public detail::SharedIdentity {
 
  private:
   double epsilon_, momentum_;
+  Policy policy_;
   std::string name_;
 };
 
 struct GroupNormOptions {
   double epsilon = 1e-5;
   bool use_scale = true, use_bias = true;
-  DType dtype = DType::f32;
+  Policy dtype = global_policy();
   std::string name = {};
 };
 
@@ -103,6 +110,7 @@ class GroupNorm : public detail::SharedIdentity {
   explicit GroupNorm(int64_t groups, GroupNormOptions options = {}, Source at = Source::here());
   Tensor operator()(const Tensor& x, Source at = Source::here()) const;
   const std::string& name() const { return name_; }
+  const Policy& policy() const { return policy_; }
 
   std::optional<Variable> scale, bias;  // [features]
   TIDEMARK_FIELDS(scale, bias)
@@ -113,6 +121,7 @@ class GroupNorm : public detail::SharedIdentity {
  private:
   int64_t groups_;
   double epsilon_;
+  Policy policy_;
   std::string name_;
 };
 
@@ -123,6 +132,7 @@ class InstanceNorm : public detail::SharedIdentity {
   explicit InstanceNorm(GroupNormOptions options = {}, Source at = Source::here());
   Tensor operator()(const Tensor& x, Source at = Source::here()) const;
   const std::string& name() const { return name_; }
+  const Policy& policy() const { return policy_; }
 
   std::optional<Variable> scale, bias;  // [features]
   TIDEMARK_FIELDS(scale, bias)
@@ -132,6 +142,7 @@ class InstanceNorm : public detail::SharedIdentity {
 
  private:
   double epsilon_;
+  Policy policy_;
   std::string name_;
 };
 

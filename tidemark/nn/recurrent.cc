@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "tidemark/api/create.h"
+#include "tidemark/api/mode.h"
 #include "tidemark/api/ops.h"
 #include "tidemark/nn/layer_scope.h"
 #include "tidemark/nn/linear.h"
@@ -15,7 +16,7 @@ template <class Options>
 Variable declared(const char* name, Initializer initializer, const Options& options, Source at) {
   return Variable::unshaped(
       std::move(initializer),
-      {.name = detail::parameter_name(options.name, name), .dtype = options.dtype}, at);
+      {.name = detail::parameter_name(options.name, name), .dtype = options.dtype.variable}, at);
 }
 
 void check_units(const char* kind, const std::string& name, int64_t units, Source at) {
@@ -63,6 +64,18 @@ Tensor first_state(const std::optional<Tensor>& initial, const Tensor& x, int64_
   if (!initial) return zeros({x.shape()[0], units}, dtype);
   check_state(layer.kind, layer.name, *initial, x, units, at);
   return *initial;
+}
+
+Tensor in_policy(const detail::PolicyScope& policy, const Tensor& state) {
+  return policy.input(state);
+}
+LSTMState in_policy(const detail::PolicyScope& policy, const LSTMState& state) {
+  return {policy.input(state.h), policy.input(state.c)};
+}
+template <class State>
+RecurrentInput<State> with_state(const detail::PolicyScope& policy, RecurrentInput<State> input) {
+  if (input.initial) input.initial = in_policy(policy, *input.initial);
+  return input;
 }
 
 const Tensor& output_of(const Tensor& state) { return state; }
@@ -130,8 +143,8 @@ LSTMState stepped(const LSTMState& state, const Tensor& gates) {
 }  // namespace
 
 LSTM::LSTM(int64_t units, LSTMOptions options, Source at)
-    : kernel(declared("kernel", options.kernel_initializer, options, at)),
-      recurrent(declared("recurrent", options.recurrent_initializer, options, at)),
+    : kernel(declared("kernel", detail::taken(options.kernel_initializer), options, at)),
+      recurrent(declared("recurrent", detail::taken(options.recurrent_initializer), options, at)),
       bias(declared("bias", remembering, options, at)),
       units_(units),
       options_(std::move(options)) {
@@ -146,7 +159,7 @@ RecurrentResult<LSTMState> LSTM::walk(const Tensor& x, const RecurrentInput<Stat
   begin(kernel, 4 * units_, x, input.mask, layer, at);
   const auto first = [&](Tensor State::* part) {
     const auto given = input.initial ? std::optional((*input.initial).*part) : std::nullopt;
-    return first_state(given, x, units_, options_.dtype, layer, at);
+    return first_state(given, x, units_, detail::dtype_read(options_.dtype.variable), layer, at);
   };
   const State start{first(&State::h), first(&State::c)};
   return walked(
@@ -164,14 +177,15 @@ Tensor LSTM::operator()(const Tensor& x, Source at) const {
 RecurrentResult<LSTMState> LSTM::run(const Tensor& x, const RecurrentInput<State>& input,
                                      Source at) const {
   const detail::LayerScope scope(kKind, options_.name, at);
-  return walk(x, input, at);
+  const detail::PolicyScope policy(options_.dtype);
+  return walk(policy.input(x), with_state(policy, input), at);
 }
 
 // ---- GRU ----------------------------------------------------------------------------------------
 
 GRU::GRU(int64_t units, GRUOptions options, Source at)
-    : kernel(declared("kernel", options.kernel_initializer, options, at)),
-      recurrent(declared("recurrent", options.recurrent_initializer, options, at)),
+    : kernel(declared("kernel", detail::taken(options.kernel_initializer), options, at)),
+      recurrent(declared("recurrent", detail::taken(options.recurrent_initializer), options, at)),
       bias(declared("bias", initializers::zeros, options, at)),
       recurrent_bias(declared("recurrent_bias", initializers::zeros, options, at)),
       units_(units),
@@ -186,7 +200,8 @@ RecurrentResult<Tensor> GRU::walk(const Tensor& x, const RecurrentInput<State>& 
                                   Source at) const {
   begin(kernel, 3 * units_, x, input.mask, {kKind, options_.name}, at);
   const State start =
-      first_state(input.initial, x, units_, options_.dtype, {kKind, options_.name}, at);
+      first_state(input.initial, x, units_, detail::dtype_read(options_.dtype.variable),
+                  {kKind, options_.name}, at);
   return walked(
       x, start, input.mask, options_,
       [this](const Tensor& h, const Tensor& now) {
@@ -204,16 +219,18 @@ Tensor GRU::operator()(const Tensor& x, Source at) const { return detail::run_la
 RecurrentResult<Tensor> GRU::run(const Tensor& x, const RecurrentInput<State>& input,
                                  Source at) const {
   const detail::LayerScope scope(kKind, options_.name, at);
-  return walk(x, input, at);
+  const detail::PolicyScope policy(options_.dtype);
+  return walk(policy.input(x), with_state(policy, input), at);
 }
 
 // ---- SimpleRNN ----------------------------------------------------------------------------------
 
 SimpleRNN::SimpleRNN(int64_t units, SimpleRNNOptions options, Source at)
-    : kernel(declared("kernel", options.kernel_initializer, options, at)),
-      recurrent(declared("recurrent", options.recurrent_initializer, options, at)),
+    : kernel(declared("kernel", detail::taken(options.kernel_initializer), options, at)),
+      recurrent(declared("recurrent", detail::taken(options.recurrent_initializer), options, at)),
       bias(declared("bias", initializers::zeros, options, at)),
       units_(units),
+      activation_(std::move(options.activation)),
       options_(std::move(options)) {
   check_units(kKind, options_.name, units, at);
   recurrent.set_shape({units, units}, at);
@@ -224,11 +241,12 @@ RecurrentResult<Tensor> SimpleRNN::walk(const Tensor& x, const RecurrentInput<St
                                         Source at) const {
   begin(kernel, units_, x, input.mask, {kKind, options_.name}, at);
   const State start =
-      first_state(input.initial, x, units_, options_.dtype, {kKind, options_.name}, at);
+      first_state(input.initial, x, units_, detail::dtype_read(options_.dtype.variable),
+                  {kKind, options_.name}, at);
   return walked(
       x, start, input.mask, options_,
       [this](const Tensor& h, const Tensor& now) {
-        return options_.activation(matmul(now, kernel) + matmul(h, recurrent) + bias);
+        return activation_(matmul(now, kernel) + matmul(h, recurrent) + bias);
       },
       at);
 }
@@ -240,7 +258,8 @@ Tensor SimpleRNN::operator()(const Tensor& x, Source at) const {
 RecurrentResult<Tensor> SimpleRNN::run(const Tensor& x, const RecurrentInput<State>& input,
                                        Source at) const {
   const detail::LayerScope scope(kKind, options_.name, at);
-  return walk(x, input, at);
+  const detail::PolicyScope policy(options_.dtype);
+  return walk(policy.input(x), with_state(policy, input), at);
 }
 
 // ---- both directions ----------------------------------------------------------------------------

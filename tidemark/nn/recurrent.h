@@ -15,6 +15,7 @@
 #include "tidemark/nn/activation.h"
 #include "tidemark/nn/initializers.h"
 #include "tidemark/nn/layer.h"
+#include "tidemark/nn/policy.h"
 
 namespace tidemark::nn {
 
@@ -37,7 +38,7 @@ struct RecurrentOptions {
   Save save = Save::automatic();  // What is stored for gradients (docs/loop_gradients.md).
   Initializer kernel_initializer = initializers::glorot_uniform;
   Initializer recurrent_initializer = initializers::orthogonal;
-  DType dtype = DType::f32;
+  Policy dtype = global_policy();
   std::string name = {};
 };
 
@@ -61,6 +62,7 @@ class LSTM : public detail::SharedIdentity {
   RecurrentResult<State> run(const Tensor& x, const RecurrentInput<State>& input = {},
                              Source at = Source::here()) const;
   const std::string& name() const { return options_.name; }
+  const Policy& policy() const { return options_.dtype; }
 
   Variable kernel;     // [features, 4 units]
   Variable recurrent;  // [units, 4 units]
@@ -89,6 +91,7 @@ class GRU : public detail::SharedIdentity {
   RecurrentResult<State> run(const Tensor& x, const RecurrentInput<State>& input = {},
                              Source at = Source::here()) const;
   const std::string& name() const { return options_.name; }
+  const Policy& policy() const { return options_.dtype; }
 
   Variable kernel;                // [features, 3 units]
   Variable recurrent;             // [units, 3 units]
@@ -112,7 +115,7 @@ struct SimpleRNNOptions {
   Save save = Save::automatic();
   Initializer kernel_initializer = initializers::glorot_uniform;
   Initializer recurrent_initializer = initializers::orthogonal;
-  DType dtype = DType::f32;
+  Policy dtype = global_policy();
   std::string name = {};
 };
 
@@ -126,11 +129,12 @@ class SimpleRNN : public detail::SharedIdentity {
   RecurrentResult<State> run(const Tensor& x, const RecurrentInput<State>& input = {},
                              Source at = Source::here()) const;
   const std::string& name() const { return options_.name; }
+  const Policy& policy() const { return options_.dtype; }
 
   Variable kernel;     // [features, units]
   Variable recurrent;  // [units, units]
   Variable bias;       // [units]
-  TIDEMARK_FIELDS(kernel, recurrent, bias)
+  TIDEMARK_FIELDS(kernel, recurrent, bias, activation_)
 
   static constexpr const char* kKind = "nn::SimpleRNN";
   Tensor call(const Tensor& x, Source at) const;  // Internal.
@@ -139,7 +143,8 @@ class SimpleRNN : public detail::SharedIdentity {
   RecurrentResult<State> walk(const Tensor& x, const RecurrentInput<State>& input, Source at) const;
 
   int64_t units_;
-  SimpleRNNOptions options_;
+  Activation activation_;
+  SimpleRNNOptions options_;  // Without what is taken from it: the activation and initializers.
 };
 
 // Both directions, one after another along the last axis:

@@ -8,6 +8,7 @@
 #include "tidemark/ops/contract.h"
 #include "tidemark/ops/effect.h"
 #include "tidemark/ops/indexing.h"
+#include "tidemark/ops/linalg.h"
 #include "tidemark/ops/op_def.h"
 #include "tidemark/ops/pointwise.h"
 #include "tidemark/ops/program.h"
@@ -45,7 +46,7 @@ TensorType infer_reduce(const InferContext& context) {
   const std::span<const int64_t> axes = read.integers();
   const bool keep = read.boolean();
   TensorType type{admit(context.op, x.dtype, context.at), {}};
-  if (op.widens && !is_float(type.dtype)) type.dtype = DType::i64;
+  if (op.widens && !is_float(type.dtype)) type.dtype = widened_integer(type.dtype);
   if (op.gives_index) type.dtype = DType::i64;
   for (int64_t axis = 0; axis < x.shape.rank(); ++axis) {
     const bool folded = std::find(axes.begin(), axes.end(), axis) != axes.end();
@@ -95,6 +96,7 @@ std::vector<OpDef> build_catalogue() {
   for (const auto* op : ops::kIndexOps) list.push_back(make_op(*op));
   for (const auto* op : ops::kScanOps) list.push_back(make_op(*op));
   for (const auto* op : ops::kContractOps) list.push_back(make_op(*op));
+  for (const auto* op : ops::kLinalgOps) list.push_back(make_op(*op));
   for (const auto* op : ops::kRandomOps) list.push_back(make_op(*op));
   for (const auto* op : ops::kProgramOps) list.push_back(make_op(*op));
   for (const auto* op : ops::kEffectOps) list.push_back(make_op(*op));

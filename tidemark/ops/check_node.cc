@@ -267,7 +267,8 @@ std::vector<TensorType> inferred_types(const Node& node, std::span<const TensorT
     refuse(cat(node.op->name, ": operands ", operands[0], " and ", operands[2], " differ in dtype"),
            "programs do not promote dtypes: add a cast node for one of them");
   }
-  if (family == Family::contract || family == Family::piece || family == Family::row)
+  if (family == Family::contract || family == Family::linalg || family == Family::piece ||
+      family == Family::row)
     check_dtypes(node, operands);
   std::vector<TensorType> results = infer_results({*node.op, operands, node.attrs, Source::none()});
   if (family == Family::reduce)

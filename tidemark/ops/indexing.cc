@@ -185,7 +185,7 @@ Term grad_put(const GradContext& context, int operand) {
   const Term ones = term::reshape(index.like(1), {index.shape().size()});
   const Term numbers =
       term::reshape(cumsum.apply({ones}, Attrs().add(int64_t{0}).add(false)), index.shape());
-  const Term none{array.builder, array.builder->constant(0, {DType::i64, {array.shape()[0]}})};
+  const Term none{array.builder, array.builder->constant(0, {numbers.dtype(), {array.shape()[0]}})};
   const Term last = gather.apply({put.apply({none, index, numbers}, {}), index}, first_axis);
   Shape spread = index.shape();
   for (int64_t i = 1; i < array.shape().rank(); ++i) spread.push_back(1);
@@ -308,12 +308,14 @@ void combine_element(const ReferenceContext& context, int64_t to, int64_t i) {
                                 : combined(how, x, y));
   }
   const int64_t a = reference::read_integer(result, to), b = reference::read_integer(updates, i);
-  const bool picks = how == Routine::scatter_max || how == Routine::scatter_min;
+  if (how == Routine::scatter_max || how == Routine::scatter_min) {
+    const int64_t x = reference::ordered(a, result.dtype), y = reference::ordered(b, result.dtype);
+    return reference::write(result, to, combined(how, x, y) == x ? a : b);
+  }
   // Sums and products wrap.
-  reference::write(result, to,
-                   picks ? combined(how, a, b)
-                         : static_cast<int64_t>(
-                               combined(how, static_cast<uint64_t>(a), static_cast<uint64_t>(b))));
+  reference::write(
+      result, to,
+      static_cast<int64_t>(combined(how, static_cast<uint64_t>(a), static_cast<uint64_t>(b))));
 }
 
 }  // namespace
@@ -363,7 +365,7 @@ void reference_first_equal(const ReferenceContext& context) {
 
 TensorType infer_cumsum(const InferContext& context) {
   const TensorType& x = context.operands[0];
-  return {is_float(x.dtype) ? x.dtype : DType::i64, x.shape};
+  return {is_float(x.dtype) ? x.dtype : widened_integer(x.dtype), x.shape};
 }
 
 Term grad_cumsum(const GradContext& context, int) {
@@ -431,7 +433,7 @@ namespace {
 
 // Whether element i comes before element j in increasing order; NaNs come last.
 bool is_before(const ArrayRef& x, int64_t i, int64_t j) {
-  if (!is_float(x.dtype)) return reference::read_integer(x, i) < reference::read_integer(x, j);
+  if (!is_float(x.dtype)) return reference::read_ordered(x, i) < reference::read_ordered(x, j);
   const long double a = reference::read_float(x, i), b = reference::read_float(x, j);
   return a == a && (b != b || a < b);
 }

@@ -22,7 +22,9 @@ Scalar position_of(Recipe& recipe, Scalar x, Scalar extremum);
 // The sum of x over broadcast axes, which repeat it `count` times: a product in f64, exact for all
 // narrower dtypes and so rounded once. `count` has the dtype `repeated_dtype(result)`.
 Scalar repeated(Scalar x, Scalar count, DType result);
-constexpr DType repeated_dtype(DType result) { return is_float(result) ? DType::f64 : DType::i64; }
+constexpr DType repeated_dtype(DType result) {
+  return is_float(result) ? DType::f64 : widened_integer(result);
+}
 
 // The form of an operand of a pointwise nest.
 struct OperandForm {

@@ -35,6 +35,7 @@ enum class Family : uint8_t {
   index,
   scan,
   contract,
+  linalg,  // Of the matrices in the last two axes.
   random,
   source,   // Literals in programs.
   control,  // Nodes with regions.

@@ -14,9 +14,7 @@ inline constexpr UnaryOp abs = {
     .name = "abs",
     .brief = "Absolute value of each element.",
     .value =
-        [](Scalar x) {
-          return x.dtype() == DType::boolean || x.dtype() == DType::u8 ? x : x.abs();
-        },
+        [](Scalar x) { return is_signed_integer(x.dtype()) || is_float(x.dtype()) ? x.abs() : x; },
     .grad = [](Term g, Term x, Term) { return g * term::sign(x); },
     .twice = Twice::settles,
 };
@@ -192,7 +190,7 @@ inline constexpr UnaryOp relu = {
     .name = "relu",
     .brief = "The larger of each element and zero.",
     .accepts = TypeSet::numbers,
-    .value = [](Scalar x) { return x.dtype() == DType::u8 ? x : x.like(0).maximum(x); },
+    .value = [](Scalar x) { return is_unsigned_integer(x.dtype()) ? x : x.like(0).maximum(x); },
     .grad = [](Term g, Term,
                Term y) { return term::where(term::less(y.like(0), y), g, g.like(0)); },
     .twice = Twice::settles,

@@ -32,6 +32,14 @@ int64_t read_integer(const ArrayRef& array, int64_t i) {
   });
 }
 
+int64_t ordered(int64_t number, DType dtype) {
+  return dtype == DType::u64 ? number ^ std::numeric_limits<int64_t>::min() : number;
+}
+
+int64_t read_ordered(const ArrayRef& array, int64_t i) {
+  return ordered(read_integer(array, i), array.dtype);
+}
+
 namespace {
 
 template <class T>
@@ -61,51 +69,40 @@ void write(const ArrayRef& array, int64_t i, long double value) {
       return put(array, i, static_cast<float>(value));
     case DType::f64:
       return put(array, i, static_cast<double>(value));
-    case DType::i32:
-      return put(array, i, saturated<int32_t>(value));
-    case DType::i64:
-      return put(array, i, saturated<int64_t>(value));
-    case DType::u8:
-      return put(array, i, saturated<uint8_t>(value));
     case DType::boolean:
       return put(array, i, value != 0);
+    default:
+      return visit_dtype(array.dtype, [&]<class T>(T) {
+        if constexpr (std::is_integral_v<T>) put(array, i, saturated<T>(value));
+      });
   }
 }
 
 void write(const ArrayRef& array, int64_t i, int64_t value) {
-  switch (array.dtype) {
-    case DType::i32:
-      return put(array, i, static_cast<int32_t>(value));
-    case DType::i64:
-      return put(array, i, value);
-    case DType::u8:
-      return put(array, i, static_cast<uint8_t>(value));
-    case DType::boolean:
-      return put(array, i, value != 0);
-    default:
-      return write(array, i, static_cast<long double>(value));
-  }
+  if (array.dtype == DType::boolean) return put(array, i, value != 0);
+  if (is_float(array.dtype)) return write(array, i, static_cast<long double>(value));
+  visit_dtype(array.dtype, [&]<class T>(T) {
+    if constexpr (std::is_integral_v<T>) put(array, i, static_cast<T>(value));
+  });
 }
 
 namespace {
 
-// A value during the evaluation of a recipe. Floats are wide; integers wrap at their dtype's width.
+// A value during the evaluation of a recipe. Floats are wide; integers wrap at their dtype's width,
+// and those of u64 beyond i64 have its bits.
 struct Element {
   long double real = 0;
   int64_t whole = 0;
 };
 
 int64_t wrapped(uint64_t value, DType dtype) {
-  switch (dtype) {
-    case DType::i32:
-      return static_cast<int32_t>(value);
-    case DType::u8:
-      return static_cast<uint8_t>(value);
-    case DType::boolean:
-      return static_cast<int64_t>(value & 1);
-    default:
+  if (dtype == DType::boolean) return static_cast<int64_t>(value & 1);
+  return visit_dtype(dtype, [&]<class T>(T) -> int64_t {
+    if constexpr (std::is_integral_v<T>)
+      return static_cast<int64_t>(static_cast<T>(value));
+    else
       return static_cast<int64_t>(value);
-  }
+  });
 }
 
 // f64 basic arithmetic is done in double, since rounding an 80-bit result again could differ.
@@ -162,18 +159,21 @@ long double real_binary(ExprOp op, DType dtype, long double a, long double b) {
   return 0;
 }
 
-int64_t floor_division(int64_t a, int64_t b) {
+int64_t floor_division(DType dtype, int64_t a, int64_t b) {
   if (b == 0) return 0;
+  if (dtype == DType::u64)
+    return static_cast<int64_t>(static_cast<uint64_t>(a) / static_cast<uint64_t>(b));
   if (b == -1) return static_cast<int64_t>(0 - static_cast<uint64_t>(a));
   return a / b - ((a % b != 0 && (a < 0) != (b < 0)) ? 1 : 0);
 }
 
-int64_t whole_power(int64_t base, int64_t exponent) {
-  if (exponent < 0) return base == 1 ? 1 : base == -1 ? (exponent % 2 == 0 ? 1 : -1) : 0;
-  uint64_t result = 1;
-  for (; exponent > 0; exponent /= 2) {
-    if (exponent % 2 == 1) result *= static_cast<uint64_t>(base);
-    base = static_cast<int64_t>(static_cast<uint64_t>(base) * static_cast<uint64_t>(base));
+int64_t whole_power(DType dtype, int64_t base, int64_t exponent) {
+  if (exponent < 0 && dtype != DType::u64)
+    return base == 1 ? 1 : base == -1 ? (exponent % 2 == 0 ? 1 : -1) : 0;
+  uint64_t result = 1, square = static_cast<uint64_t>(base);
+  for (auto left = static_cast<uint64_t>(exponent); left > 0; left /= 2) {
+    if (left % 2 == 1) result *= square;
+    square *= square;
   }
   return static_cast<int64_t>(result);
 }
@@ -191,15 +191,16 @@ int64_t whole_binary(ExprOp op, DType dtype, int64_t a, int64_t b) {
     case ExprOp::multiply:
       return wrapped(x * y, dtype);
     case ExprOp::floor_divide:
-      return wrapped(static_cast<uint64_t>(floor_division(a, b)), dtype);
+      return wrapped(static_cast<uint64_t>(floor_division(dtype, a, b)), dtype);
     case ExprOp::remainder:
-      return b == 0 ? 0 : wrapped(x - static_cast<uint64_t>(floor_division(a, b)) * y, dtype);
+      return b == 0 ? 0
+                    : wrapped(x - static_cast<uint64_t>(floor_division(dtype, a, b)) * y, dtype);
     case ExprOp::minimum:
-      return a < b ? a : b;
+      return ordered(a, dtype) < ordered(b, dtype) ? a : b;
     case ExprOp::maximum:
-      return a > b ? a : b;
+      return ordered(a, dtype) > ordered(b, dtype) ? a : b;
     case ExprOp::power:
-      return wrapped(static_cast<uint64_t>(whole_power(a, b)), dtype);
+      return wrapped(static_cast<uint64_t>(whole_power(dtype, a, b)), dtype);
     case ExprOp::bit_and:
       return a & b;
     case ExprOp::bit_or:
@@ -209,6 +210,7 @@ int64_t whole_binary(ExprOp op, DType dtype, int64_t a, int64_t b) {
     case ExprOp::shift_left:
       return outside ? 0 : wrapped(x << b, dtype);
     case ExprOp::shift_right:
+      if (dtype == DType::u64) return outside ? 0 : static_cast<int64_t>(x >> b);
       return outside ? (a < 0 ? -1 : 0) : a >> b;
     default:
       TIDEMARK_CHECK(false, "no such operation on integers: ", static_cast<int>(op));
@@ -263,9 +265,9 @@ int64_t whole_unary(ExprOp op, DType dtype, int64_t x) {
     case ExprOp::negate:
       return wrapped(0 - static_cast<uint64_t>(x), dtype);
     case ExprOp::absolute:
-      return x < 0 ? wrapped(0 - static_cast<uint64_t>(x), dtype) : x;
+      return x < 0 && dtype != DType::u64 ? wrapped(0 - static_cast<uint64_t>(x), dtype) : x;
     case ExprOp::sign:
-      return (x > 0) - (x < 0);
+      return dtype == DType::u64 ? (x != 0) : (x > 0) - (x < 0);
     case ExprOp::bit_not:
       return wrapped(~static_cast<uint64_t>(x), dtype);
     case ExprOp::floor:
@@ -314,8 +316,9 @@ Element step(const Expr& expr, const std::vector<Element>& values, const std::ve
   };
   const DType from = exprs[static_cast<size_t>(expr.in[0])].dtype;
   if (is_comparison(expr.op)) {
-    const bool answer = is_float(from) ? compared(expr.op, in(0).real, in(1).real)
-                                       : compared(expr.op, in(0).whole, in(1).whole);
+    const bool answer =
+        is_float(from) ? compared(expr.op, in(0).real, in(1).real)
+                       : compared(expr.op, ordered(in(0).whole, from), ordered(in(1).whole, from));
     return {0, answer ? 1 : 0};
   }
   if (expr.op == ExprOp::cast) {
@@ -337,7 +340,7 @@ Element step(const Expr& expr, const std::vector<Element>& values, const std::ve
 Element loaded(const ArrayRef& array, int64_t i, DType wanted) {
   std::byte bytes[8] = {};
   const ArrayRef one{.data = bytes, .dtype = wanted, .shape = {1}, .strides = {1}};
-  if (is_float(array.dtype))
+  if (is_float(array.dtype) || is_float(wanted))
     write(one, 0, read_float(array, i));
   else
     write(one, 0, read_integer(array, i));
@@ -394,12 +397,9 @@ Element fold_identity(Monoid monoid, DType dtype) {
     case Monoid::product:
       return {1, 1};
     case Monoid::minimum:
-      return {INFINITY, dtype == DType::i32       ? INT32_MAX
-                        : dtype == DType::u8      ? 255
-                        : dtype == DType::boolean ? 1
-                                                  : INT64_MAX};
+      return {INFINITY, is_float(dtype) ? 0 : most_of(dtype)};
     case Monoid::maximum:
-      return {-INFINITY, dtype == DType::i32 ? INT32_MIN : dtype == DType::i64 ? INT64_MIN : 0};
+      return {-INFINITY, is_float(dtype) ? 0 : least_of(dtype)};
   }
   return {};
 }
@@ -411,8 +411,11 @@ constexpr ExprOp fold_op(Monoid monoid) {
 
 // Whether element `x` replaces `best` in argmax or argmin: the first of equal elements wins, and
 // the first NaN wins over everything.
-bool beats(const Element& x, const Element& best, bool real, bool largest) {
-  if (!real) return largest ? x.whole > best.whole : x.whole < best.whole;
+bool beats(const Element& x, const Element& best, DType dtype, bool largest) {
+  if (!is_float(dtype)) {
+    const int64_t a = ordered(x.whole, dtype), b = ordered(best.whole, dtype);
+    return largest ? a > b : a < b;
+  }
   if (std::isnan(best.real)) return false;
   if (std::isnan(x.real)) return true;
   return largest ? x.real > best.real : x.real < best.real;
@@ -443,7 +446,7 @@ void evaluate_reduce(const OpDef& op, const ArrayRef& x, const Attrs& attrs,
     const Element element = loaded(x, i, inner);
     if (op.gives_index) {
       int64_t& at = where[static_cast<size_t>(to)];
-      if (at < 0 || beats(element, total, real, op.monoid == Monoid::maximum)) {
+      if (at < 0 || beats(element, total, inner, op.monoid == Monoid::maximum)) {
         total = element;
         at = position;
       }

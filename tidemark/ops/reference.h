@@ -17,6 +17,10 @@ void evaluate(const OpDef& op, std::span<const ArrayRef> operands, const Attrs& 
 // Elements by their row-major number.
 long double read_float(const ArrayRef& array, int64_t i);
 int64_t read_integer(const ArrayRef& array, int64_t i);
+// A number of an integer dtype, changed so that i64 compares all numbers of the dtype rightly:
+// those of u64 beyond i64 are read as negative ones.
+int64_t ordered(int64_t number, DType dtype);
+int64_t read_ordered(const ArrayRef& array, int64_t i);
 // Rounds to nearest into floats; truncates and saturates into integers, NaN gives 0.
 void write(const ArrayRef& array, int64_t i, long double value);
 void write(const ArrayRef& array, int64_t i, int64_t value);

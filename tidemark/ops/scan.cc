@@ -165,7 +165,7 @@ void reference_extremum_scan(const ReferenceContext& context) {
         previous < 0 ||
         (is_float(x.dtype)
              ? replaces(reference::read_float(x, best), reference::read_float(x, here))
-             : replaces(reference::read_integer(x, best), reference::read_integer(x, here)));
+             : replaces(reference::read_ordered(x, best), reference::read_ordered(x, here)));
     if (takes) {
       best = here;
       at = position;
@@ -192,7 +192,7 @@ void reference_searchsorted(const ReferenceContext& context) {
     for (int64_t j = 0; j < size; ++j) {
       const int64_t element = i / count * size + j;
       found += is_float(sorted.dtype) ? counts(reference::read_float, element, i)
-                                      : counts(reference::read_integer, element, i);
+                                      : counts(reference::read_ordered, element, i);
     }
     reference::write(context.result, i, found);
   }

@@ -24,7 +24,7 @@ Term grad_cast(const GradContext& context, int) {
 void reference_cast(const ReferenceContext& context) {
   for (int64_t i = 0; i < context.result.size(); ++i) {
     const ArrayRef& from = context.operands[0];
-    if (is_float(from.dtype)) {
+    if (is_float(from.dtype) || is_float(context.result.dtype)) {
       reference::write(context.result, i, reference::read_float(from, i));
     } else {
       reference::write(context.result, i, reference::read_integer(from, i));

@@ -8,6 +8,15 @@ namespace {
 
 constexpr int kind(DType dtype) { return dtype == DType::boolean ? 0 : is_integer(dtype) ? 1 : 2; }
 
+// The narrowest dtype that holds both; no integer holds u64 and negative numbers, so f64 does.
+DType promote_integers(DType a, DType b) {
+  if (is_signed_integer(a) == is_signed_integer(b)) return std::max(a, b);
+  const DType with_sign = is_signed_integer(a) ? a : b, without = is_signed_integer(a) ? b : a;
+  if (size_of(without) < size_of(with_sign)) return with_sign;
+  constexpr DType wider[] = {DType::i16, DType::i32, DType::i64, DType::f64};
+  return wider[static_cast<int>(without) - static_cast<int>(DType::u8)];
+}
+
 }  // namespace
 
 DType default_dtype(Weak weak) {
@@ -29,9 +38,7 @@ DType promote(DType a, DType b) {
       return DType::f32;  // Neither f16 nor bf16 holds the other.
     return std::max(a, b);
   }
-  if (a == DType::u8) return b;
-  if (b == DType::u8) return a;
-  return std::max(a, b);
+  return promote_integers(a, b);
 }
 
 DType promote(std::span<const OperandType> operands) {

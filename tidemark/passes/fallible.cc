@@ -92,7 +92,7 @@ class IndexOrigin {
   }
   bool keeps_numbers(const Node& cast) const {
     const DType from = graph_.type(cast.inputs[0]).dtype, to = cast.results[0].dtype;
-    return is_integer(from) && is_integer(to) && to != DType::u8 && size_of(from) < size_of(to);
+    return is_integer(from) && is_signed_integer(to) && size_of(from) < size_of(to);
   }
 
   const Graph& graph_;
@@ -160,11 +160,7 @@ class Ranges {
   IntegerRange of_cast(const Node& node, IntegerRange from) const {
     const DType to = node.results[0].dtype;
     if (!is_integer(to) || !is_integer(graph_.type(node.inputs[0]).dtype)) return {};
-    const int bits = static_cast<int>(8 * size_of(to)) - (to == DType::u8 ? 0 : 1);
-    const int64_t most =
-        bits == 63 ? std::numeric_limits<int64_t>::max() : (int64_t{1} << bits) - 1;
-    const int64_t least = to == DType::u8 ? 0 : -most - 1;
-    return from.least >= least && from.most <= most ? from : IntegerRange{};
+    return fits(from.least, to) && fits(from.most, to) ? from : IntegerRange{};
   }
 
   const Graph& graph_;

@@ -49,11 +49,18 @@ class Writer {
   Value concat(Value a, Value b, int64_t axis) {
     return build_.apply(def_of(&ops::concat), {{a, b}}, Attrs().add(axis));
   }
+  Value cast(Value x, DType dtype) {
+    if (build_.type(x).dtype == dtype) return x;
+    return build_.apply(def_of(&ops::cast), {{x}}, Attrs().add(dtype));
+  }
   Value add(Value a, Value b) { return build_.apply(def_of(&tidemark::add), {{a, b}}, {}); }
 
  private:
   GraphBuilder build_;
 };
+
+// The dtype of a sum while it is added up: 16-bit floats round once, at the end.
+DType added_in(DType dtype) { return is_low_precision(dtype) ? DType::f32 : dtype; }
 
 bool is_only_ones(const Shape& shape, int64_t end) {
   for (int64_t axis = 0; axis < end; ++axis)
@@ -199,6 +206,9 @@ class PartByPart {
         const int64_t rank = shape_of_part(shape, own.result, parts_.all, size).rank();
         for (Value& input : copy.inputs) input = without_ones(into, input, rank);
       }
+      if (own.sums != Slicing::Sums::no)
+        for (Value& input : copy.inputs)
+          input = Writer(graph_, into, at_).cast(input, added_in(copy.results[0].dtype));
       if (own.sums == Slicing::Sums::products) {
         copy.op = &def_of(&ops::accumulate);
         copy.inputs.insert(0, from.carried.at(number));
@@ -274,8 +284,10 @@ class PartByPart {
 
   std::vector<Value> write() {
     std::vector<Value> inputs;
-    for (const Value sum : sums_)
-      inputs.push_back(write_.repeated(-0.0, TensorType(graph_.type(sum))));
+    for (const Value sum : sums_) {
+      const TensorType type = graph_.type(sum);
+      inputs.push_back(write_.repeated(-0.0, {added_in(type.dtype), type.shape}));
+    }
     for (const SlicedInput& walked : walked_) inputs.push_back(in_parts(walked));
     inputs.insert(inputs.end(), captured_.begin(), captured_.end());
     const int32_t control = write_control(inputs);
@@ -291,9 +303,11 @@ class PartByPart {
       rest = copy_members(facts_.region, parts_.rest(), from);
     }
     std::vector<Value> values;
-    for (size_t i = 0; i < outputs_.size(); ++i)
-      values.push_back(joined(outputs_[i], {control, static_cast<int16_t>(i)},
-                              rest.empty() ? nullptr : &rest[i]));
+    for (size_t i = 0; i < outputs_.size(); ++i) {
+      const Value value = joined(outputs_[i], {control, static_cast<int16_t>(i)},
+                                 rest.empty() ? nullptr : &rest[i]);
+      values.push_back(write_.cast(value, graph_.type(outputs_[i]).dtype));
+    }
     return values;
   }
 

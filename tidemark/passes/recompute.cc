@@ -49,16 +49,23 @@ class Maker {
     return node.op != nullptr && node.op->family == Family::pointwise &&
            is_forward_[static_cast<size_t>(value.node)] && !residuals_.has(value);
   }
+  bool is_view(Value value) const {
+    const Node& node = graph_.node(value);
+    return node.op != nullptr && node.op->view != nullptr &&
+           is_forward_[static_cast<size_t>(value.node)] && !residuals_.has(value);
+  }
+  bool shows_converted_parameter(Value value) const {
+    while (is_view(value)) value = graph_.node(value).inputs[0];
+    return is_made_again(value) &&
+           is_converted_parameter(graph_, graph_.regions[static_cast<size_t>(region_)], value);
+  }
   bool is_worth(Value value) const {
     const TensorType& type = graph_.type(value);
-    return is_made_again(value) && !type.shape.is_open() &&
+    return (is_made_again(value) || shows_converted_parameter(value)) && !type.shape.is_open() &&
            type.shape.size() * size_of(type.dtype) >= kLeastBytes;
   }
   Value made_again(Value value, int32_t reader) {
-    const bool is_view = graph_.node(value).op != nullptr &&
-                         graph_.node(value).op->view != nullptr &&
-                         is_forward_[static_cast<size_t>(value.node)] && !residuals_.has(value);
-    if (!is_made_again(value) && !is_view) return value;
+    if (!is_made_again(value) && !is_view(value)) return value;
     const auto [place, is_new] = copies_.try_emplace(value.node, -1);
     if (is_new) {
       Node copy = graph_.node(value);

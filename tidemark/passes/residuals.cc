@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "tidemark/ops/op_def.h"
+#include "tidemark/ops/structure.h"
 #include "tidemark/passes/passes.h"
 
 namespace tidemark::passes {
@@ -32,9 +33,20 @@ std::vector<bool> forward_nodes(const Graph& graph, const Region& region) {
   return is_forward;
 }
 
+bool is_converted_parameter(const Graph& graph, const Region& region, Value value) {
+  const Node& node = graph.node(value);
+  if (node.op == nullptr || node.op->self != &ops::cast) return false;
+  Value from = node.inputs[0];
+  while (graph.node(from).op != nullptr && graph.node(from).op->view != nullptr)
+    from = graph.node(from).inputs[0];
+  return is_float(graph.type(from).dtype) && is_float(graph.type(value).dtype) &&
+         std::find(region.parameters.begin(), region.parameters.end(), from) !=
+             region.parameters.end();
+}
+
 Residuals::Residuals(const Graph& graph, RegionId region, std::vector<bool> is_forward,
                      Rematerialize allowed)
-    : graph_(graph), is_forward_(std::move(is_forward)), allowed_(allowed) {
+    : graph_(graph), region_(region), is_forward_(std::move(is_forward)), allowed_(allowed) {
   const Region& all = graph.regions[static_cast<size_t>(region)];
   size_t values = 0;
   for (const Node& node : graph.nodes) {
@@ -77,7 +89,7 @@ void Residuals::keep_for_others(const Node& reader) {
   for (Value value : reader.inputs) {
     value = origin(value);
     if (!is_forward_[static_cast<size_t>(value.node)] || is_parameter(value) ||
-        is_made_again(graph_.node(value)))
+        is_made_again(graph_.node(value)) || is_converted(value))
       continue;
     firm_[number(value)] = true;
     keep(value);
@@ -115,6 +127,10 @@ void Residuals::drop_what_others_give() {
     listed[number(value)] = true;
     return false;
   });
+}
+
+bool Residuals::is_converted(Value value) const {
+  return is_converted_parameter(graph_, graph_.regions[static_cast<size_t>(region_)], value);
 }
 
 int64_t Residuals::bytes(Value value) const { return known_bytes(graph_.type(value)); }

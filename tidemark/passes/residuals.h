@@ -13,10 +13,15 @@ namespace tidemark::passes {
 // By node: whether it belongs to the forward pass, i.e. is not computed from a gradient.
 std::vector<bool> forward_nodes(const Graph& graph, const Region& region);
 
+// Whether a value is a parameter of a region (weights, mostly) in another float type. A product in
+// the backward pass gets it by a step of its own, since keeping it would keep all weights once
+// more.
+bool is_converted_parameter(const Graph& graph, const Region& region, Value value);
+
 // In a region with a forward and a backward pass: the forward values that the backward pass stores.
-// It rematerializes the others: views, literals and draws always, and values that are computed
-// elementwise from stored ones. If a value was computed elementwise from a smaller one (composites
-// in f32 from 16-bit floats), the smaller one is stored.
+// It rematerializes the others: views, literals, draws and converted parameters always, and values
+// that are computed elementwise from stored ones. If a value was computed elementwise from a
+// smaller one (composites in f32 from 16-bit floats), the smaller one is stored.
 class Residuals {
  public:
   // `anywhere`: a rematerialized value may be a separate step. `in_kernels`: it must be part of the
@@ -48,9 +53,11 @@ class Residuals {
   bool is_made(Value shown, int depth, int draws, std::vector<Value>& read) const;
   // The value behind a chain of views; the value itself if it is not a view.
   Value origin(Value value) const;
+  bool is_converted(Value value) const;
   bool is_parameter(Value value) const { return is_parameter_[static_cast<size_t>(value.node)]; }
 
   const Graph& graph_;
+  const RegionId region_;
   std::vector<bool> is_forward_;
   Rematerialize allowed_;
   std::vector<size_t> first_value_;  // By node: the number of its first result.

@@ -109,7 +109,8 @@ class Simplifier {
   static bool holds_all(DType to, DType from) {
     if (to == from || from == DType::boolean) return true;
     if (is_float(from)) return is_float(to) && !is_low_precision(to) && size_of(to) > size_of(from);
-    return is_integer(to) && size_of(to) > size_of(from);
+    const bool has_room = is_signed_integer(to) || is_unsigned_integer(from);
+    return is_integer(to) && has_room && size_of(to) > size_of(from);
   }
 
   // ---- a node gives what another value is already ----
@@ -190,7 +191,7 @@ class Simplifier {
   }
   static int64_t all_ones(const Node& number) {
     const DType dtype = number.attrs.read().dtype();
-    return dtype == DType::boolean ? 1 : dtype == DType::u8 ? 255 : -1;
+    return is_signed_integer(dtype) ? -1 : most_of(dtype);
   }
 
   // The constant that a value equals, directly or broadcast.

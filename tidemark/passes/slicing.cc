@@ -98,15 +98,13 @@ std::optional<Slicing> of_matmul(const Graph& graph, const Node& node, int64_t a
   return Slicing{.result = axis, .operands = {*of_a, *of_b}};
 }
 
-bool adds_plainly(DType dtype) { return dtype == DType::f32 || dtype == DType::f64; }
-
 std::optional<Slicing> by_operand_of_matmul(const Graph& graph, const Node& node, size_t operand,
                                             int64_t axis, int64_t units) {
   const int64_t rank = graph.type(node.inputs[operand]).shape.rank();
   const int64_t k = operand == 0 ? rank - 1 : rank - 2;
   if (axis != k) return of_matmul(graph, node, axis + node.results[0].shape.rank() - rank, units);
   const Shape &a = graph.type(node.inputs[0]).shape, &b = graph.type(node.inputs[1]).shape;
-  if (!adds_plainly(node.results[0].dtype) || span_of(a, a.rank() - 1, units) != 1 ||
+  if (!is_float(node.results[0].dtype) || span_of(a, a.rank() - 1, units) != 1 ||
       span_of(b, b.rank() - 2, units) != 1)
     return {};
   return Slicing{.operands = {a.rank() - 1, b.rank() - 2}, .sums = Slicing::Sums::products};
@@ -119,7 +117,7 @@ std::optional<Slicing> sum_over(const Graph& graph, const Node& node, int64_t ax
   const std::span<const int64_t> axes = node.attrs.read().integers();
   const int64_t end = axis + span_of(x.shape, axis, units);
   if (node.op->monoid != Monoid::sum || node.op->gives_index || node.results[0].dtype != x.dtype ||
-      !adds_plainly(x.dtype) || repeats(graph, node.inputs[0]))
+      !is_float(x.dtype) || repeats(graph, node.inputs[0]))
     return {};
   Slicing slicing{.operands = {axis}, .sums = Slicing::Sums::columns};
   bool stays = false;  // Whether the last axis larger than 1 stays.

@@ -19,6 +19,7 @@
 #include "tidemark/passes/cut.h"
 #include "tidemark/passes/part_by_part.h"
 #include "tidemark/passes/passes.h"
+#include "tidemark/passes/residuals.h"
 
 namespace tidemark::passes {
 namespace {
@@ -186,8 +187,9 @@ class Splitter {
     return changes;
   }
   Value copy_of(const Cut& cut, Value value, int32_t reader) {
-    if (!cut.members().contains(value.node) || !cut.computes(value.node) || !cut.is_large(value))
-      return value;
+    const bool is_inside =
+        cut.members().contains(value.node) && cut.computes(value.node) && cut.is_large(value);
+    if (!is_inside && !is_converted_parameter(graph_, here(), value)) return value;
     if (const auto found = copies_.find(value.node); found != copies_.end())
       return {found->second, value.result};
     Node copy = graph_.node(value);

@@ -34,10 +34,7 @@ uint64_t fitted(const PlainNumber& number, DType dtype, std::string_view op, Sou
 }
 
 void check_fits(int64_t number, DType dtype, std::string_view op, Source at) {
-  const bool fits = dtype == DType::i32  ? number >= INT32_MIN && number <= INT32_MAX
-                    : dtype == DType::u8 ? number >= 0 && number <= 255
-                                         : true;
-  if (fits) return;
+  if (fits(number, dtype)) return;
   throw UserError(cat(op, ": ", number, " does not fit ", dtype), at,
                   "cast the tensor to a wider dtype first");
 }

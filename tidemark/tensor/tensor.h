@@ -115,7 +115,10 @@ class Tensor {
   T item(Source at = Source::here()) const {
     need_value(at);
     if (is_float(dtype())) return detail::converted<T>(real_item(at));
-    return static_cast<T>(whole_item(at));
+    const int64_t whole = whole_item(at);
+    if (std::is_floating_point_v<T> && dtype() == DType::u64)
+      return static_cast<T>(static_cast<uint64_t>(whole));
+    return static_cast<T>(whole);
   }
   // All elements in row-major order, converted to T as td::cast does.
   template <Number T>
@@ -283,8 +286,8 @@ struct Slices {
   Source at;
 };
 
-// x with `value` (broadcast) assigned to the subscript, which must be a view: no tensor indices. In
-// place if x was moved in and is not shared.
+// x with `value` (broadcast) assigned to the subscript; where tensors in it name an element twice,
+// the last wins. In place if x was moved in and is not shared, and the subscript has no tensors.
 Tensor update(const Operand& x, const Slices& place, const Operand& value);
 
 template <Number T>

@@ -281,8 +281,9 @@ Tensor make_borrowed(std::byte* data, DType dtype, const Shape& shape,
 }
 
 void does_not_fit_i64(uint64_t value, Source at) {
-  throw UserError(cat(value, " does not fit i64, the widest dtype of integers"), at,
-                  "give it as a float: static_cast<double>(n)");
+  throw UserError(cat(value, " does not fit i64, in which plain integers are held"), at,
+                  "give it as a float, static_cast<double>(n), or as a tensor: "
+                  "td::constant(std::vector<uint64_t>{n}, td::Shape{})");
 }
 
 bool is_sole(const TensorState& state) {

@@ -50,7 +50,7 @@ class Variable {
   // May be called again only with the same shape. Memory is allocated at the first use.
   void set_shape(const Shape& shape, Source at = Source::here()) const;
 
-  // The value must have the Variable's shape and dtype.
+  // The value must have the Variable's shape and dtype, also under an Autocast.
   void assign(const Operand& value) const;
   // The operand broadcasts to the Variable's shape. One pass, in place.
   void assign_add(const Operand& x) const;
@@ -66,6 +66,7 @@ class Variable {
   // gets its first one now. Functions that read it compute there from then on.
   void move_to(int64_t memory, Source at = Source::here()) const;
 
+  // Under an Autocast (mode.h) a trainable f32 Variable is read as a 16-bit float.
   Tensor value(Source at = Source::here()) const;
   Tensor operator[](const Slices& index) const;
   const Shape& shape(Source at = Source::here()) const;
@@ -117,6 +118,11 @@ class VariablesTogether {
  private:
   std::vector<std::shared_ptr<VariableState>> locked_;
 };
+
+// The part that `take` takes of a Variable's value, as a read of the Variable gives it: under an
+// Autocast only that part is converted.
+Tensor rows_read(const Variable& table, const std::function<Tensor(const Tensor&)>& take,
+                 Source at);
 
 // The Variable that holds the state of the global random generator; created now, or only if it
 // exists.

@@ -13,6 +13,7 @@
 #include "tidemark/ops/pointwise.h"
 #include "tidemark/ops/typing.h"
 #include "tidemark/tensor/bind.h"
+#include "tidemark/tensor/mode.h"
 #include "tidemark/tensor/placement.h"
 #include "tidemark/tensor/tensor_state.h"
 
@@ -95,6 +96,7 @@ void initialize(const VariableState& state, Source at) {
   replaced(state, std::move(made), state.at);
   FirstValues::note(state);
   draws.keep();
+  if (!FirstValues::are_recorded()) state.initializer = nullptr;
 }
 
 void check_type(const VariableState& state, const TensorType& type, const char* what,
@@ -178,7 +180,13 @@ void FirstValues::forget() noexcept {
   }
 }
 
-namespace {}  // namespace
+void FirstValues::drop_initializers() const noexcept {
+  for (const auto& state : made_) {
+    Initializer dropped;  // After unlocking.
+    const Guard guard(state->lock);
+    if (state->value.has_value()) std::swap(dropped, state->initializer);
+  }
+}
 
 void tell_tapes(const VariableState& state, const Tensor& value) {
   if (taping() && state.trainable && is_float(state.dtype))
@@ -502,9 +510,10 @@ std::vector<Tensor> values_together(std::span<const Variable> variables,
   values.reserve(variables.size());
   // Initial values first: initializers run users' code, during which no other Variable may be
   // locked.
-  for (const Variable& variable : variables) (void)variable.value(at);
+  for (const Variable& variable : variables) (void)read_variable(*VariableState::of(variable), at);
   const VariablesTogether together(variables);
-  for (const Variable& variable : variables) values.push_back(variable.value(at));
+  for (const Variable& variable : variables)
+    values.push_back(read_variable(*VariableState::of(variable), at));
   meanwhile();
   return values;
 }
@@ -531,8 +540,28 @@ void Variable::move_to(int64_t memory, Source at) const {
   old = detail::moved_to(*state_, number, at);
 }
 
-Tensor Variable::value(Source at) const { return detail::read_variable(*state_, at); }
-Tensor Variable::operator[](const Slices& index) const { return value(index.at)[index]; }
+namespace {
+
+// What a read gives under an Autocast.
+Tensor as_read(const VariableState& state, Tensor value, Source at) {
+  const DType dtype = state.trainable ? detail::dtype_read(state.dtype) : state.dtype;
+  return dtype == state.dtype ? value : detail::cast_to(Operand(value, at), dtype, at);
+}
+
+}  // namespace
+
+Tensor Variable::value(Source at) const {
+  return as_read(*state_, detail::read_variable(*state_, at), at);
+}
+// Only what is taken is converted; and the gradient of a lookup stays row-sparse.
+Tensor Variable::operator[](const Slices& index) const {
+  return as_read(*state_, detail::read_variable(*state_, index.at)[index], index.at);
+}
+Tensor detail::rows_read(const Variable& table, const std::function<Tensor(const Tensor&)>& take,
+                         Source at) {
+  const VariableState& state = *VariableState::of(table);
+  return as_read(state, take(read_variable(state, at)), at);
+}
 const Shape& Variable::shape(Source at) const {
   detail::need_shape(*state_, at);
   return state_->shape;

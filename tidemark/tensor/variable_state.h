@@ -29,7 +29,8 @@ struct VariableState : std::enable_shared_from_this<VariableState> {
   mutable RecursiveMutex lock;
   mutable Tensor value;  // Dense, of class `variables`; empty before a declared one is first used.
   mutable bool initializing = false;
-  Initializer initializer;
+  // Dropped, with what it captures, once there is a value that stays.
+  mutable Initializer initializer;
   Shape shape;  // Once `shaped`.
   std::atomic<bool> shaped = true;
   DType dtype = DType::f32;
@@ -148,7 +149,10 @@ class FirstValues {
   void keep() {
     kept_ = true;
     draws_.keep();
+    if (outer_ == nullptr) drop_initializers();
   }
+  // Whether a value that is made now may be forgotten.
+  static bool are_recorded() { return current_ != nullptr; }
   // Called before a value is made; throws if there is no memory to record it.
   static void expect() {
     for (FirstValues* each = current_; each != nullptr; each = each->outer_)
@@ -161,6 +165,7 @@ class FirstValues {
 
  private:
   void forget() noexcept;
+  void drop_initializers() const noexcept;
 
   static constinit thread_local FirstValues* current_;
   std::vector<std::shared_ptr<const VariableState>> made_;

@@ -14,7 +14,7 @@ namespace {
 // A whole number that is passed to the function is used in a dtype that cannot hold all whole
 // numbers: each call checks it.
 void note_number_use(const Tensor& number, DType dtype, std::string_view op, Source at) {
-  if (dtype != DType::u8) return;
+  if (!is_integer(dtype) || dtype == DType::i32 || dtype == DType::i64) return;
   const TensorState& state = state_of(number, at);
   std::vector<Trace::NumberUse>& known = current_scope()->trace->number_uses();
   const auto same = [&](const Trace::NumberUse& other) {

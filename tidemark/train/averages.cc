@@ -6,6 +6,7 @@
 
 #include "tidemark/api/create.h"
 #include "tidemark/api/function.h"
+#include "tidemark/api/mode.h"
 #include "tidemark/api/ops.h"
 #include "tidemark/base/error.h"
 
@@ -35,6 +36,7 @@ EMA::EMA(const NamedVariables& variables, EMAOptions options, Source at)
   const SourceScope scope(at);
   if (!(options.decay >= 0 && options.decay < 1))
     throw UserError(cat("EMA: .decay is ", options.decay), at, "give a number from 0 to below 1");
+  const Autocast off(DType::f32);
   std::vector<State::Average> averages;
   for (const auto& [name, variable] : variables) {
     if (!variable.trainable() || !variable.has_shape()) continue;
@@ -47,6 +49,7 @@ EMA::EMA(const NamedVariables& variables, EMAOptions options, Source at)
     throw UserError("EMA: the model has no trainable Variable with a shape", at,
                     "call the model, or td::nn::build, before its EMA is made");
   const auto move = [averages, options, count = updates] {
+    const Autocast off(DType::f32);
     const Tensor decay = decay_of(options, cast(count, DType::f64));
     count.assign_add(1);
     for (const State::Average& each : averages) {
@@ -65,6 +68,7 @@ void EMA::update(Source at) const {
 
 void EMA::swap(Source at) const {
   const SourceScope scope(at);
+  const Autocast off(DType::f32);
   for (const State::Average& each : state_->averages) {
     const Tensor own = identity(each.variable.value());
     each.variable.assign(cast(each.average, each.variable.dtype()));

@@ -1,9 +1,11 @@
 #include "tidemark/train/fit.h"
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <limits>
 
+#include "tidemark/api/create.h"
 #include "tidemark/api/function.h"
 #include "tidemark/api/memory.h"
 #include "tidemark/api/mode.h"
@@ -20,11 +22,14 @@ double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
+using Tensors = std::vector<Tensor>;
+
 struct StepResult {
   Tensor loss;
-  std::vector<Tensor> metrics;
+  Tensors parts;  // The losses of several outputs.
+  Tensors metrics;
 };
-using StepFunction = Function<StepResult(const Tensor&, const Tensor&)>;
+using StepFunction = Function<StepResult(const Tensors&, const Tensors&)>;
 
 Tensor one_number(const std::string& what, Tensor given, Source at) {
   if (given.size() != 1)
@@ -33,14 +38,56 @@ Tensor one_number(const std::string& what, Tensor given, Source at) {
   return given;
 }
 
-StepResult measured(const FitOptions& options, const Tensor& y, const Tensor& given, Source at) {
-  StepResult result{.loss = one_number("the loss", options.loss(y, given, at), at), .metrics = {}};
+const Tensor& output_of(const Measure& measure, const std::string& name, const Tensors& outputs,
+                        Source at) {
+  if (measure.output() < outputs.size()) return outputs[measure.output()];
+  throw UserError(cat("fit: the metric \"", name, "\" is of output ", measure.output(), ", of ",
+                      outputs.size()),
+                  at, "outputs are counted from 0");
+}
+
+void check_counts(const FitOptions& options, size_t targets, size_t outputs, Source at) {
+  if (targets != outputs)
+    throw UserError(cat("fit: the model has ", outputs, " outputs, a batch ", targets, " targets"),
+                    at, "give a target for each output");
+  if (options.losses.empty() && options.loss.has_value() && outputs != 1)
+    throw UserError(cat("fit: the model has ", outputs, " outputs and one loss"), at,
+                    "give one for each: {.losses = {{\"a\", td::nn::losses::mse}, ...}}");
+  if (!options.losses.empty() && options.losses.size() != outputs)
+    throw UserError(
+        cat("fit: the model has ", outputs, " outputs and ", options.losses.size(), " losses"), at,
+        "give one for each output, in their order");
+}
+
+void add_losses(StepResult& result, const FitOptions& options, const Tensors& y,
+                const Tensors& given, Source at) {
+  if (options.losses.empty()) {
+    result.loss = options.loss.has_value()
+                      ? one_number("the loss", options.loss(y[0], given[0], at), at)
+                      : zeros({});
+    return;
+  }
+  for (size_t i = 0; i < given.size(); ++i) {
+    const auto& [name, loss, weight] = options.losses[i];
+    result.parts.push_back(
+        one_number(cat("the loss \"", name, "\""), loss(y[i], given[i], at), at));
+    const Tensor share = result.parts.back() * weight;
+    result.loss = i == 0 ? share : result.loss + share;
+  }
+}
+
+StepResult measured(const FitOptions& options, const Tensors& y, const Tensors& given, Source at) {
+  check_counts(options, y.size(), given.size(), at);
+  StepResult result;
+  add_losses(result, options, y, given, at);
   for (const auto& [name, metric] : options.metrics) {
+    const Tensor &wanted = output_of(metric, name, y, at),
+                 &made = output_of(metric, name, given, at);
     if (metric.running() != nullptr)
-      metric.running()->update(y, given, at);
+      metric.running()->update(wanted, made, at);
     else
       result.metrics.push_back(
-          one_number(cat("the metric \"", name, "\""), metric(y, given, at), at));
+          one_number(cat("the metric \"", name, "\""), metric(wanted, made, at), at));
   }
   return result;
 }
@@ -49,7 +96,7 @@ StepResult measured(const FitOptions& options, const Tensor& y, const Tensor& gi
 class Means {
  public:
   Means(const FitOptions& options, Source at)
-      : options_(options), at_(at), sums_(options.metrics.size()) {
+      : options_(options), at_(at), parts_(options.losses.size()), sums_(options.metrics.size()) {
     for (const auto& [name, metric] : options_.metrics) {
       if (metric.running() == nullptr) continue;
       metric.running()->reset(at_);
@@ -62,6 +109,8 @@ class Means {
     examples_ += examples;
     ++batches_;
     loss_ += weight * result.loss.item<double>();
+    for (size_t i = 0; i < result.parts.size(); ++i)
+      parts_[i] += weight * result.parts[i].item<double>();
     for (size_t i = 0; i < result.metrics.size(); ++i)
       sums_[i] += weight * result.metrics[i].item<double>();
   }
@@ -70,6 +119,8 @@ class Means {
   double loss() const { return mean_of(loss_); }
   NamedNumbers metrics() const {
     NamedNumbers named;
+    for (size_t i = 0; i < parts_.size(); ++i)
+      named.emplace_back(cat(options_.losses[i].name, "_loss"), mean_of(parts_[i]));
     size_t next = 0;  // Of the metrics that are functions.
     for (const auto& [name, metric] : options_.metrics) {
       const Measure::Running* running = metric.running();
@@ -90,7 +141,7 @@ class Means {
   Source at_;
   int64_t examples_ = 0, batches_ = 0;
   double loss_ = 0;
-  std::vector<double> sums_;
+  std::vector<double> parts_, sums_;
 };
 
 // A model's Variables, as a checkpoint entry.
@@ -135,7 +186,41 @@ class BestValues {
   std::vector<std::optional<Variable>> kept_;
 };
 
-int64_t examples_in(const Tensor& x) { return x.rank() == 0 ? 1 : int64_t{x.shape()[0]}; }
+int64_t examples_in(const Tensors& x) {
+  return x.empty() || x[0].rank() == 0 ? 1 : int64_t{x[0].shape()[0]};
+}
+
+// One pass over batches in evaluation mode.
+Means judged(const StepFunction& judge, const Batches& batches, const FitOptions& options,
+             Source at) {
+  const Training off(false);
+  Means means(options, at);
+  batches.for_each([&](const Tensors& x, const Tensors& y) {
+    detail::poll_interrupt();
+    means.add(judge(x, y), examples_in(x));
+    return true;
+  });
+  return means;
+}
+
+Tensors called(const AnyModel& model, const Tensors& x) {
+  const UserCode user;
+  return model.call(x);
+}
+
+StepFunction judge_function(const AnyModel& model, const FitOptions& options,
+                            const FunctionOptions& of_function, Source at) {
+  return function(
+      [model, options, at](const Tensors& x, const Tensors& y) {
+        return measured(options, y, called(model, x), at);
+      },
+      of_function, at);
+}
+
+FunctionOptions function_options(const char* name, const FitOptions& options) {
+  return {
+      .name = name, .budget = options.budget, .autocast = options.autocast.value_or(autocast())};
+}
 
 class Trainer {
  public:
@@ -147,41 +232,34 @@ class Trainer {
         of_batches_(batches.count()),
         display_(options.progress),
         step_(step_function()),
-        judge_(judge_function()) {}
+        judge_(judge_function(model, options, function_options("validation", options), at)) {}
 
   History run() {
+    const Autocast off(DType::f32);  // Of the best values; steps have their own.
+    tell(&Callback::on_train_begin);
     for (int64_t number = options_.initial_epoch + 1;
          number <= options_.epochs && history_.stopped.empty(); ++number) {
+      tell(&Callback::on_epoch_begin, number);
       history_.epochs.push_back(epoch(number));
       finish(history_.epochs.back());
     }
     if (options_.early_stopping && options_.early_stopping->restore_best)
       best_.restore(model_.variables);
     history_.traces = step_.cache_info().traces;
+    tell(&Callback::on_train_end, history_);
     return std::move(history_);
   }
 
  private:
   StepFunction step_function() const {
     return function(
-        [model = model_, options = options_, at = at_](const Tensor& x, const Tensor& y) {
+        [model = model_, options = options_, at = at_](const Tensors& x, const Tensors& y) {
           GradientTape tape;
           StepResult result = measured(options, y, called(model, x), at);
           options.optimizer.minimize(tape, result.loss, model.variables, at);
           return result;
         },
-        {.name = "fit", .budget = options_.budget}, at_);
-  }
-  StepFunction judge_function() const {
-    return function(
-        [model = model_, options = options_, at = at_](const Tensor& x, const Tensor& y) {
-          return measured(options, y, called(model, x), at);
-        },
-        {.name = "validation", .budget = options_.budget}, at_);
-  }
-  static Tensor called(const AnyModel& model, const Tensor& x) {
-    const UserCode user;
-    return model.call(x);
+        function_options("fit", options_), at_);
   }
 
   Epoch epoch(int64_t number) {
@@ -189,7 +267,7 @@ class Trainer {
     const auto start = Clock::now();
     Means means(options_, at_);
     bool stops = false;
-    const auto train = [&](const Tensor& x, const Tensor& y) {
+    const auto train = [&](const Tensors& x, const Tensors& y) {
       detail::poll_interrupt();
       if (history_.planned.count == 0) history_.planned = step_.plan(x, y).peak();
       means.add(step_(x, y), examples_in(x));
@@ -221,19 +299,21 @@ class Trainer {
   }
 
   bool asks_to_stop(Batch batch) const {
-    if (!options_.on_batch) return false;
     const UserCode user;
-    options_.on_batch(batch);
+    if (options_.on_batch) options_.on_batch(batch);
+    tell(&Callback::on_batch, batch);
     return batch.stop;
+  }
+  // Calls one of the functions of all callbacks.
+  template <class F, class... A>
+  void tell(F Callback::* which, A&... arguments) const {
+    const UserCode user;
+    for (const Callback& each : options_.callbacks)
+      if (each.*which) (each.*which)(arguments...);
   }
 
   void validate(Epoch& epoch) const {
-    const Training off(false);
-    Means means(options_, at_);
-    options_.validation.for_each([&](const Tensor& x, const Tensor& y) {
-      means.add(judge_(x, y), examples_in(x));
-      return true;
-    });
+    const Means means = judged(judge_, options_.validation, options_, at_);
     if (means.batches() == 0)
       throw UserError("fit: .validation has no batches", at_,
                       "give a range that can be iterated once an epoch");
@@ -271,6 +351,7 @@ class Trainer {
       const UserCode user;
       options_.on_epoch(epoch);
     }
+    tell(&Callback::on_epoch, epoch);
     if (!history_.stopped.empty()) return;
     if (epoch.stop)
       history_.stopped = "on_epoch asked for it";
@@ -293,12 +374,24 @@ class Trainer {
   BestValues best_;
 };
 
-void check_options(const Batches& batches, const FitOptions& options, Source at) {
+void check_measures(const Batches& batches, const FitOptions& options, Source at) {
   if (!batches.has_value()) throw UserError("fit: there are no batches", at, "give a dataset");
-  if (options.loss.running() != nullptr)
-    throw UserError("fit: the loss is a metric that runs over batches", at,
-                    "give a function, {.loss = td::nn::losses::mse}, and the metric in .metrics");
-  if (!options.loss.has_value())
+  if (options.loss.has_value() && !options.losses.empty())
+    throw UserError("fit: there are .loss and .losses", at,
+                    "give .loss for one output, .losses for several");
+  const auto check = [&](const Measure& loss) {
+    if (loss.running() != nullptr)
+      throw UserError("fit: the loss is a metric that runs over batches", at,
+                      "give a function, {.loss = td::nn::losses::mse}, and the metric in .metrics");
+  };
+  check(options.loss);
+  for (const OutputLoss& each : options.losses) check(each.loss);
+}
+
+void check_options(const FitOptions& options, Source at) {
+  const bool has_losses = std::all_of(options.losses.begin(), options.losses.end(),
+                                      [](const OutputLoss& each) { return each.loss.has_value(); });
+  if (!has_losses || (!options.loss.has_value() && options.losses.empty()))
     throw UserError("fit: there is no loss", at, "give one: {.loss = td::nn::losses::mse}");
   if (options.initial_epoch < 0)
     throw UserError(cat("fit: .initial_epoch is ", options.initial_epoch), at, "give 0 or more");
@@ -310,12 +403,36 @@ void check_options(const Batches& batches, const FitOptions& options, Source at)
 }
 
 }  // namespace
+}  // namespace tidemark::nn
+
+void tidemark::detail::refuse_inputs(size_t count) {
+  throw UserError(cat("fit: the model cannot be called with ", count, " inputs"), Source::none(),
+                  "its operator() takes that many tensors, or a const std::vector<td::Tensor>&");
+}
+
+namespace tidemark::nn {
 
 History fit_model(const AnyModel& model, const Batches& batches, const FitOptions& options,
                   Source at) {
   const SourceScope scope(at);
-  check_options(batches, options, at);
+  check_measures(batches, options, at);
+  check_options(options, at);
   return Trainer(model, batches, options, at).run();
+}
+
+Evaluation evaluate_model(const AnyModel& model, const Batches& batches, const FitOptions& options,
+                          Source at) {
+  const SourceScope scope(at);
+  check_measures(batches, options, at);
+  const StepFunction judge =
+      judge_function(model, options, function_options("evaluate", options), at);
+  const Means means = judged(judge, batches, options, at);
+  if (means.batches() == 0)
+    throw UserError("evaluate: there are no batches", at, "give a range with at least one");
+  Evaluation found{
+      .metrics = means.metrics(), .batches = means.batches(), .examples = means.examples()};
+  if (options.loss.has_value() || !options.losses.empty()) found.loss = means.loss();
+  return found;
 }
 
 }  // namespace tidemark::nn

@@ -21,18 +21,52 @@
 #include <vector>
 
 #include "tidemark/api/extend.h"
+#include "tidemark/api/gradient_tape.h"
 #include "tidemark/api/plan.h"
 #include "tidemark/train/history.h"
 #include "tidemark/train/optimizers.h"
 
+namespace tidemark::detail {
+
+// The tensors of one input or output, or of several: a vector, a tuple or a struct of tensors.
+template <class S>
+std::vector<Tensor> tensor_list(const S& given) {
+  if constexpr (std::is_convertible_v<const S&, Tensor>)
+    return {Tensor(given)};
+  else
+    return tensors_of(given);
+}
+
+[[noreturn]] void refuse_inputs(size_t count);
+
+// A model takes its inputs one by one, up to four, or as a vector.
+template <class Model>
+std::vector<Tensor> call_model(const Model& model, const std::vector<Tensor>& x) {
+  using In = const Tensor&;
+  if constexpr (std::is_invocable_v<const Model&, In>)
+    if (x.size() == 1) return tensor_list(model(x[0]));
+  if constexpr (std::is_invocable_v<const Model&, In, In>)
+    if (x.size() == 2) return tensor_list(model(x[0], x[1]));
+  if constexpr (std::is_invocable_v<const Model&, In, In, In>)
+    if (x.size() == 3) return tensor_list(model(x[0], x[1], x[2]));
+  if constexpr (std::is_invocable_v<const Model&, In, In, In, In>)
+    if (x.size() == 4) return tensor_list(model(x[0], x[1], x[2], x[3]));
+  if constexpr (std::is_invocable_v<const Model&, const std::vector<Tensor>&>)
+    return tensor_list(model(x));
+  else
+    refuse_inputs(x.size());
+}
+
+}  // namespace tidemark::detail
+
 namespace tidemark::nn {
 
-// Batches of (x, y), iterated once an epoch: any range of pairs, tuples or structs of two tensors.
-// It shares the range.
+// Batches of (x, y), iterated once an epoch: any range of pairs, tuples or structs of two. x and y
+// are tensors, or structures of tensors: several inputs, several outputs. It shares the range.
 class Batches {
  public:
   // Receives one batch; false ends the iteration.
-  using Visit = std::function<bool(const Tensor& x, const Tensor& y)>;
+  using Visit = std::function<bool(const std::vector<Tensor>& x, const std::vector<Tensor>& y)>;
 
   Batches() = default;
   template <class Range>
@@ -42,7 +76,7 @@ class Batches {
     walk_ = [held](const Visit& visit) {
       for (auto&& element : *held) {
         const auto& [x, y] = element;
-        if (!visit(x, y)) return;
+        if (!visit(detail::tensor_list(x), detail::tensor_list(y))) return;
       }
     };
     if constexpr (requires { static_cast<std::optional<int64_t>>(held->count()); })
@@ -106,10 +140,35 @@ class Measure {
   Tensor operator()(const Tensor& y_true, const Tensor& y_pred, Source at) const {
     return f_(y_true, y_pred, at);
   }
+  // The metric of another output than the first: Measure(metrics::accuracy).of_output(1).
+  Measure of_output(size_t number) const {
+    Measure other = *this;
+    other.output_ = number;
+    return other;
+  }
+  size_t output() const { return output_; }
 
  private:
   std::function<Tensor(const Tensor&, const Tensor&, Source)> f_;
   std::shared_ptr<const Running> running_;
+  size_t output_ = 0;
+};
+
+// The loss of one of several outputs.
+struct OutputLoss {
+  std::string name;
+  Measure loss;
+  double weight = 1;  // In the sum that is minimised.
+};
+
+// What is called during training; any of them may be empty.
+struct Callback {
+  std::function<void()> on_train_begin = {};
+  std::function<void(int64_t epoch)> on_epoch_begin = {};  // Counted from 1.
+  // May set `stop`, which ends training after it.
+  std::function<void(Batch& batch)> on_batch = {};
+  std::function<void(Epoch& epoch)> on_epoch = {};
+  std::function<void(const History& history)> on_train_end = {};
 };
 
 // Stops training when the loss (of the validation, if there is one) no longer improves.
@@ -121,10 +180,15 @@ struct EarlyStopping {
 
 struct FitOptions {
   Measure loss = {};
+  // For a model with several outputs: one for each, in their order. Their weighted sum is
+  // minimised, and the history has each as a metric, "name_loss".
+  std::vector<OutputLoss> losses = {};
   Optimizer optimizer = Adam();
   int64_t epochs = 1;
   int64_t initial_epoch = 0;          // Epochs that were made before, which are not made again.
   std::optional<Budget> budget = {};  // Of a step, and of a step of validation.
+  // Mixed precision: trainable f32 Variables are read as this dtype. Default: td::autocast().
+  std::optional<DType> autocast = {};
   Batches validation = {};
   // Saves io::Checkpoint{{"model", model}, {"optimizer", optimizer}} to this file after each epoch.
   std::string checkpoint = {};
@@ -132,6 +196,7 @@ struct FitOptions {
   std::function<void(Epoch& epoch)> on_epoch = {};
   // Called after each batch of training; may set `stop`, which ends training after it.
   std::function<void(Batch& batch)> on_batch = {};
+  std::vector<Callback> callbacks = {};  // In this order, after the two above.
   std::optional<EarlyStopping> early_stopping = {};
   std::vector<std::pair<std::string, Measure>> metrics = {};
   Progress progress = Progress::automatic;
@@ -139,9 +204,11 @@ struct FitOptions {
 
 // A type-erased model.
 struct AnyModel {
-  std::function<Tensor(const Tensor& x)> call;
+  std::function<std::vector<Tensor>(const std::vector<Tensor>& x)> call;
   NamedVariables variables;
 };
+Evaluation evaluate_model(const AnyModel& model, const Batches& batches, const FitOptions& options,
+                          Source at);
 History fit_model(const AnyModel& model, const Batches& batches, const FitOptions& options,
                   Source at);
 
@@ -150,9 +217,20 @@ History fit_model(const AnyModel& model, const Batches& batches, const FitOption
 template <class Model>
 History fit(const Model& model, const Batches& batches, const FitOptions& options,
             Source at = Source::here()) {
-  return fit_model({.call = [model](const Tensor& x) { return Tensor(model(x)); },
+  return fit_model({.call = [model](const auto& x) { return detail::call_model(model, x); },
                     .variables = named_variables(model)},
                    batches, options, at);
+}
+
+// The loss and the metrics of `options` over all batches, in evaluation mode, one batch at a time:
+// the set need not fit into memory. Other options than the loss, the losses, the metrics, the
+// budget and the autocast do nothing.
+template <class Model>
+Evaluation evaluate(const Model& model, const Batches& batches, const FitOptions& options,
+                    Source at = Source::here()) {
+  return evaluate_model({.call = [model](const auto& x) { return detail::call_model(model, x); },
+                         .variables = named_variables(model)},
+                        batches, options, at);
 }
 
 }  // namespace tidemark::nn

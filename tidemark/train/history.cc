@@ -14,14 +14,21 @@ void write(std::ostream& out, const char* before, const NamedNumbers& numbers) {
   for (const auto& [name, value] : numbers) out << ", " << before << name << ' ' << value;
 }
 
-}  // namespace
-
-double Epoch::metric(const std::string& name) const {
-  if (name == "loss") return loss;
+double found(const NamedNumbers& metrics, const std::string& name) {
   for (const auto& [known, value] : metrics)
     if (known == name) return value;
   throw UserError(cat("metric: \"", name, "\" was not measured"), Source::none(),
                   "name it in fit's .metrics");
+}
+
+}  // namespace
+
+double Epoch::metric(const std::string& name) const {
+  return name == "loss" ? loss : found(metrics, name);
+}
+
+double Evaluation::metric(const std::string& name) const {
+  return name == "loss" && loss ? *loss : found(metrics, name);
 }
 
 std::ostream& operator<<(std::ostream& out, const Epoch& epoch) {

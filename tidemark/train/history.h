@@ -40,6 +40,15 @@ struct Epoch {
 // "epoch 3: loss 0.4312, accuracy 0.91, validation loss 0.5, 1.2 s, 3100 examples/s, peak 51.2 MiB"
 std::ostream& operator<<(std::ostream& out, const Epoch& epoch);
 
+struct Evaluation {
+  std::optional<double> loss = {};  // The mean over examples, if a loss was given.
+  NamedNumbers metrics = {};
+  int64_t batches = 0, examples = 0;
+
+  // A metric by its name, or "loss". A UserError if it was not measured.
+  double metric(const std::string& name) const;
+};
+
 struct Batch {
   int64_t epoch = 0, number = 0;  // Both from 1.
   double loss = 0;                // The mean over the epoch's examples so far.

@@ -7,6 +7,7 @@
 
 #include "tidemark/api/control_flow.h"
 #include "tidemark/api/create.h"
+#include "tidemark/api/mode.h"
 #include "tidemark/api/ops.h"
 #include "tidemark/base/error.h"
 #include "tidemark/base/lock.h"
@@ -49,6 +50,55 @@ Variable number_variable(const Tensor& initial, const char* name) {
 
 }  // namespace
 
+namespace {
+
+// The factor of the loss, and how it changes.
+class LossScale {
+ public:
+  LossScale(const LossScaleOptions& options, Source at)
+      : scale(number_variable(constant(options.initial, DType::f32), "loss_scale")),
+        good_steps(number_variable(constant(0, DType::i64), "good_steps")),
+        options_(options) {
+    if (!(options.initial > 0 && options.factor > 1 && options.growth_steps >= 0))
+      throw UserError(cat("LossScaleOptimizer: .initial is ", options.initial, ", .factor ",
+                          options.factor, ", .growth_steps ", options.growth_steps),
+                      at, "give a scale above 0, a factor above 1, and 0 steps or more");
+  }
+
+  // After an update.
+  void grow() const {
+    good_steps.assign_add(1);
+    if (options_.growth_steps == 0) return;
+    const Tensor is_due = good_steps >= options_.growth_steps;
+    const Tensor larger = scale * options_.factor;
+    scale.assign(where(logical_and(is_due, isfinite(larger)), larger, scale));
+    good_steps.assign(where(is_due, 0, good_steps));
+  }
+  // After an update that was skipped.
+  void shrink() const {
+    scale.assign(maximum(scale / options_.factor, 1.0));
+    good_steps.assign(0);
+  }
+
+  Variable scale, good_steps;
+
+ private:
+  LossScaleOptions options_;
+};
+
+Tensor all_finite(const Gradient& gradient) {
+  return all(isfinite(gradient.is_rows() ? gradient.rows().rows : gradient.dense()));
+}
+
+Gradient times(const Gradient& gradient, const Tensor& factor) {
+  if (!gradient.is_rows()) return Gradient(gradient.dense() * cast(factor, gradient.dtype()));
+  RowGradient rows = gradient.rows();
+  rows.rows = rows.rows * cast(factor, rows.rows.dtype());
+  return Gradient(std::move(rows), {gradient.dtype(), gradient.shape()});
+}
+
+}  // namespace
+
 struct Optimizer::State {
   // A parameter of an update and the form of its gradient, on which the program depends.
   struct Item {
@@ -65,7 +115,8 @@ struct Optimizer::State {
   Variable learning_rate, iterations;
   std::shared_ptr<const Parameter::Kind> kind;
   std::optional<Variable> calls;  // Counts calls of apply_gradients, if gradients are accumulated.
-  Mutex lock;                     // Guards the two below.
+  std::optional<LossScale> loss_scale;
+  Mutex lock;  // Guards the two below.
   std::vector<std::unique_ptr<Parameter>> parameters;
   detail::VariablesOnce warned;
   // The whole update in eager code: one program, so that it is atomic.
@@ -110,6 +161,7 @@ struct Optimizer::State {
   void update_by_accumulated(const Work& work) const;
   void apply(const Work& work) const;
   void apply_at_once(const Work& work) const;
+  void unless_infinite(const Work& work, const std::function<void(const Work&)>& apply) const;
   void trace_whole(const std::vector<Tensor>& tensors, const Form& form);
 };
 
@@ -182,11 +234,30 @@ void Optimizer::State::update_by_accumulated(const Work& work) const {
 }
 
 void Optimizer::State::apply(const Work& work) const {
+  const Autocast off(DType::f32);
   // In eager code the whole update is one compiled function; a trace is compiled with it inside.
   if (!detail::is_tracing()) return apply_at_once(work);
-  if (!calls) return update(work);
-  accumulate(work);
-  cond(*calls % kind->options.accumulate == 0, [&] { update_by_accumulated(work); }, [] {});
+  unless_infinite(work, [this](const Work& finite) {
+    if (!calls) return update(finite);
+    accumulate(finite);
+    cond(*calls % kind->options.accumulate == 0, [&] { update_by_accumulated(finite); }, [] {});
+  });
+}
+
+// Applies gradients of the scaled loss, or skips them.
+void Optimizer::State::unless_infinite(const Work& work,
+                                       const std::function<void(const Work&)>& apply) const {
+  if (!loss_scale) return apply(work);
+  Tensor is_finite = all_finite(work.front().gradient);
+  for (const Piece& piece : work) is_finite = logical_and(is_finite, all_finite(piece.gradient));
+  const auto use = [&] {
+    const Tensor factor = 1.0 / loss_scale->scale;
+    Work finite = work;
+    for (Piece& piece : finite) piece.gradient = times(piece.gradient, factor);
+    apply(finite);
+    loss_scale->grow();
+  };
+  cond(is_finite, use, [&] { loss_scale->shrink(); });
 }
 
 void Optimizer::State::apply_at_once(const Work& work) const {
@@ -218,9 +289,11 @@ void Optimizer::State::trace_whole(const std::vector<Tensor>& tensors, const For
          item.is_rows ? Gradient(RowGradient{first, *next++}, {variable.dtype(), variable.shape()})
                       : Gradient(first)});
   }
-  if (!calls) return update(work);
-  accumulate(work);
-  if (form.is_due) update_by_accumulated(work);
+  unless_infinite(work, [&](const Work& finite) {
+    if (!calls) return update(finite);
+    accumulate(finite);
+    if (form.is_due) update_by_accumulated(finite);
+  });
 }
 
 Optimizer::Optimizer(UpdateRule rule, OptimizerOptions options, Source at)
@@ -281,8 +354,9 @@ void Optimizer::minimize(GradientTape& tape, const Tensor& loss, const NamedVari
                      "  make it a field of the model, or name it: td::nn::Lambda(f, variable)"),
                  at);
   }
-  const std::vector<Gradient> gradients =
-      tape.gradient(loss, without_names(trained), {.unconnected = Unconnected::none}, at);
+  GradientOptions options{.unconnected = Unconnected::none};
+  if (state_->loss_scale) options.output_gradients = scale_loss(ones_like(loss), at);
+  const std::vector<Gradient> gradients = tape.gradient(loss, without_names(trained), options, at);
   const auto pause = tape.stop_recording();
   const State::Work work = state_->work(gradients, trained, at);
   if (work.empty())
@@ -294,10 +368,37 @@ void Optimizer::minimize(GradientTape& tape, const Tensor& loss, const NamedVari
   state_->apply(work);
 }
 
+void Optimizer::set_loss_scale(const LossScaleOptions& options, Source at) const {
+  state_->loss_scale.emplace(options, at);
+}
+
+std::optional<Variable> Optimizer::loss_scale() const {
+  if (!state_->loss_scale) return {};
+  return state_->loss_scale->scale;
+}
+
+Tensor Optimizer::scale_loss(const Tensor& loss, Source at) const {
+  const SourceScope scope(at);
+  if (!state_->loss_scale) return loss;
+  return loss * cast(state_->loss_scale->scale, loss.dtype());
+}
+
+LossScaleOptimizer::LossScaleOptimizer(const Optimizer& inner, LossScaleOptions options, Source at)
+    : Optimizer(inner) {
+  set_loss_scale(options, at);
+}
+
 void Optimizer::declare(const NamedVariables& named) const {
   const NamedVariables trained = trainable(named);
   for (size_t i = 0; i < trained.size(); ++i)
     if (trained[i].second.has_shape()) state_->number_of(trained[i].second, i, trained[i].first);
+}
+
+NamedVariables Optimizer::trained() const {
+  const std::lock_guard guard(state_->lock);
+  NamedVariables named;
+  for (const auto& each : state_->parameters) named.emplace_back(each->name(), each->variable());
+  return named;
 }
 
 size_t Optimizer::built() const {
@@ -317,6 +418,10 @@ void Optimizer::tidemark_walk(const detail::VariablePath& path,
   see(path.field("learning_rate"), learning_rate);
   see(path.field("iterations"), iterations);
   if (state_->calls) see(path.field("calls"), *state_->calls);
+  if (state_->loss_scale) {
+    see(path.field("loss_scale"), state_->loss_scale->scale);
+    see(path.field("good_steps"), state_->loss_scale->good_steps);
+  }
   for (const auto& [name, variable] : state_->kind->rule.state) see(path.field(name), variable);
   const std::lock_guard guard(state_->lock);
   for (const auto& each : state_->parameters) each->walk(path, see);

@@ -28,11 +28,21 @@
 
 namespace tidemark::nn {
 
+// Of LossScaleOptimizer.
+struct LossScaleOptions {
+  double initial = 32768;
+  // The scale is multiplied by `factor` after so many updates in a row, and divided by it when a
+  // gradient is not finite. 0: it is never multiplied.
+  int64_t growth_steps = 2000;
+  double factor = 2;
+};
+
 class Optimizer {
  public:
   explicit Optimizer(UpdateRule rule, OptimizerOptions options = {}, Source at = Source::here());
 
-  // One update. An empty gradient leaves its Variable unchanged.
+  // One update. An empty gradient leaves its Variable unchanged. With a loss scale, gradients are
+  // those of scale_loss(loss).
   void apply_gradients(const std::vector<Gradient>& gradients,
                        const std::vector<Variable>& variables, Source at = Source::here()) const;
   // Computes the gradient of the loss by the model's trainable Variables and applies it. Ends the
@@ -50,10 +60,17 @@ class Optimizer {
   void build(const Model& model) const {
     declare(named_variables(model));
   }
+  // The Variables it has state for, by the names that their state has.
+  NamedVariables trained() const;
   // The number of Variables it has state for, and a way back to it: for a load that fails after
   // `build`.
   size_t built() const;
   void take_back_build(size_t before) const;
+
+  // The loss times the loss scale; the loss itself if there is none. `minimize` scales by itself.
+  Tensor scale_loss(const Tensor& loss, Source at = Source::here()) const;
+  // f32, if there is one.
+  std::optional<Variable> loss_scale() const;
 
   // f32. It may be assigned at any time without tracing again; with a schedule it is the rate of
   // the last update.
@@ -66,12 +83,25 @@ class Optimizer {
   void tidemark_walk(const detail::VariablePath& path, const detail::SeeVariable& see) const;
   void tidemark_walk(const detail::VariablePath& path, const detail::ReplaceVariable& replace);
 
+ protected:
+  void set_loss_scale(const LossScaleOptions& options, Source at) const;
+
  private:
   struct State;
 
   void declare(const NamedVariables& named) const;
 
   std::shared_ptr<State> state_;
+};
+
+// An optimizer for f16, whose range is small: gradients are those of the loss times a scale, and
+// are divided by it before they are used. An update whose gradients are not all finite is skipped,
+// and the scale is lowered; all of it inside the compiled step. It is the given optimizer, with a
+// scale from now on.
+class LossScaleOptimizer : public Optimizer {
+ public:
+  explicit LossScaleOptimizer(const Optimizer& inner, LossScaleOptions options = {},
+                              Source at = Source::here());
 };
 
 }  // namespace tidemark::nn

@@ -153,12 +153,13 @@ class Style {
     const double value = value_of(element);
     if (element.dtype == DType::boolean) return value != 0 ? "True" : "False";
     if (!is_float(element.dtype)) {
-      int64_t whole = 0;
-      visit_dtype(element.dtype, [&](auto number) {
+      return visit_dtype(element.dtype, [&](auto number) -> std::string {
         std::memcpy(&number, element.data, sizeof(number));
-        if constexpr (std::is_integral_v<decltype(number)>) whole = static_cast<int64_t>(number);
+        if constexpr (std::is_integral_v<decltype(number)>)
+          return std::to_string(number);
+        else
+          return {};
       });
-      return std::to_string(whole);
     }
     if (std::isnan(value)) return "nan";
     if (std::isinf(value)) return value > 0 ? "inf" : "-inf";

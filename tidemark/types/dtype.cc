@@ -5,11 +5,25 @@
 namespace tidemark {
 
 const char* name(DType dtype) {
-  constexpr const char* names[kDTypes] = {"f16", "bf16", "f32", "f64", "i32", "i64", "u8", "bool"};
+  constexpr const char* names[kDTypes] = {"f16", "bf16", "f32", "f64", "i8",  "i16", "i32",
+                                          "i64", "u8",   "u16", "u32", "u64", "bool"};
   return names[static_cast<int>(dtype)];
 }
 
 std::ostream& operator<<(std::ostream& out, DType dtype) { return out << name(dtype); }
+
+int64_t least_of(DType dtype) { return is_signed_integer(dtype) ? -most_of(dtype) - 1 : 0; }
+
+int64_t most_of(DType dtype) {
+  if (dtype == DType::boolean) return 1;
+  const int64_t bits = 8 * size_of(dtype) - (is_signed_integer(dtype) ? 1 : 0);
+  return static_cast<int64_t>(~uint64_t{0} >> (64 - bits));
+}
+
+bool fits(int64_t number, DType dtype) {
+  if (!is_integer(dtype)) return true;
+  return number >= least_of(dtype) && (dtype == DType::u64 || number <= most_of(dtype));
+}
 
 float float_of_f16(uint16_t bits) {
   const uint32_t sign = static_cast<uint32_t>(bits & 0x8000U) << 16;

@@ -12,21 +12,27 @@
 
 namespace tidemark {
 
-enum class DType : uint8_t { f16, bf16, f32, f64, i32, i64, u8, boolean };
+enum class DType : uint8_t { f16, bf16, f32, f64, i8, i16, i32, i64, u8, u16, u32, u64, boolean };
 using enum DType;
-inline constexpr int kDTypes = 8;
+inline constexpr int kDTypes = 13;
 
 // "f32"; `boolean` prints "bool", which is a keyword of C++.
 const char* name(DType dtype);
 std::ostream& operator<<(std::ostream& out, DType dtype);
 
 constexpr int64_t size_of(DType dtype) {
-  constexpr int8_t sizes[kDTypes] = {2, 2, 4, 8, 4, 8, 1, 1};
+  constexpr int8_t sizes[kDTypes] = {2, 2, 4, 8, 1, 2, 4, 8, 1, 2, 4, 8, 1};
   return sizes[static_cast<int>(dtype)];
 }
 constexpr bool is_float(DType dtype) { return dtype <= DType::f64; }
 constexpr bool is_low_precision(DType dtype) { return dtype <= DType::bf16; }
-constexpr bool is_integer(DType dtype) { return dtype >= DType::i32 && dtype <= DType::u8; }
+constexpr bool is_integer(DType dtype) { return dtype >= DType::i8 && dtype <= DType::u64; }
+constexpr bool is_signed_integer(DType dtype) { return dtype >= DType::i8 && dtype <= DType::i64; }
+constexpr bool is_unsigned_integer(DType dtype) {
+  return dtype >= DType::u8 && dtype <= DType::u64;
+}
+// Sums and products of integers and bools are this wide, so that they rarely wrap.
+constexpr DType widened_integer(DType dtype) { return dtype == DType::u64 ? dtype : DType::i64; }
 
 // Storage of the two 16-bit float formats. They convert through float, rounding to nearest even.
 float float_of_f16(uint16_t bits);
@@ -77,6 +83,14 @@ struct DTypeOf<double> {
   static constexpr DType value = DType::f64;
 };
 template <>
+struct DTypeOf<int8_t> {
+  static constexpr DType value = DType::i8;
+};
+template <>
+struct DTypeOf<int16_t> {
+  static constexpr DType value = DType::i16;
+};
+template <>
 struct DTypeOf<int32_t> {
   static constexpr DType value = DType::i32;
 };
@@ -91,6 +105,22 @@ struct DTypeOf<long long> {
 template <>
 struct DTypeOf<uint8_t> {
   static constexpr DType value = DType::u8;
+};
+template <>
+struct DTypeOf<uint16_t> {
+  static constexpr DType value = DType::u16;
+};
+template <>
+struct DTypeOf<uint32_t> {
+  static constexpr DType value = DType::u32;
+};
+template <>
+struct DTypeOf<uint64_t> {
+  static constexpr DType value = DType::u64;
+};
+template <>
+struct DTypeOf<unsigned long long> {
+  static constexpr DType value = DType::u64;
 };
 template <>
 struct DTypeOf<bool> {
@@ -115,16 +145,32 @@ decltype(auto) visit_dtype(DType dtype, F&& f) {
       return f(float{});
     case DType::f64:
       return f(double{});
+    case DType::i8:
+      return f(int8_t{});
+    case DType::i16:
+      return f(int16_t{});
     case DType::i32:
       return f(int32_t{});
     case DType::i64:
       return f(int64_t{});
     case DType::u8:
       return f(uint8_t{});
+    case DType::u16:
+      return f(uint16_t{});
+    case DType::u32:
+      return f(uint32_t{});
+    case DType::u64:
+      return f(uint64_t{});
     case DType::boolean:
       return f(bool{});
   }
   check_failed(__FILE__, __LINE__, "dtype", cat("unknown dtype ", static_cast<int>(dtype)));
 }
+
+// Whether an integer dtype holds `number`. Of a bool, any number is the truth value.
+bool fits(int64_t number, DType dtype);
+// The least and the largest number of an integer dtype; those of u64 cut off to 64 bits.
+int64_t least_of(DType dtype);
+int64_t most_of(DType dtype);
 
 }  // namespace tidemark

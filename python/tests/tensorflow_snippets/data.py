@@ -269,3 +269,160 @@ def ignore_errors_free_counter():
 
 def rebatch():
     return list(tf.data.Dataset.range(6).batch(2).rebatch(3))
+
+
+def _stairs(n):
+    return tf.data.Dataset.range(1, n + 1).map(lambda x: tf.fill([tf.cast(x, tf.int32)], x))
+
+
+def padded_batch_of_structures():
+    ds = _stairs(5).map(lambda x: (x, {"y": tf.cast(x, tf.float32)[None, :]}))
+    some = ds.padded_batch(2, padded_shapes=([None], {"y": [2, None]}), padding_values=(tf.constant(7, tf.int64), {"y": -1.0}), drop_remainder=True)
+    return list(ds.padded_batch(3)), list(some)
+
+
+def padded_batch_that_does_not_fit_is_an_error():
+    return list(_stairs(4).padded_batch(4, padded_shapes=[2]))
+
+
+def bucket_by_sequence_length():
+    length = lambda x: tf.shape(x)[0]
+    a = _stairs(9).bucket_by_sequence_length(length, [3, 6], [2, 2, 3])
+    b = _stairs(5).bucket_by_sequence_length(length, [3, 7], [2, 2, 2], pad_to_bucket_boundary=True, drop_remainder=True)
+    return list(a), list(b)
+
+
+def bucket_beyond_its_boundary_is_an_error():
+    return list(_stairs(4).bucket_by_sequence_length(lambda x: tf.shape(x)[0], [3], [2, 2], pad_to_bucket_boundary=True))
+
+
+def windows_that_overlap():
+    ds = tf.data.Dataset.range(7)
+    return [[[int(x) for x in w] for w in ds.window(3, shift=s, stride=t)] for s in (1, 2, 4) for t in (1, 2)]
+
+
+def interleave_of_several():
+    d = tf.data.Dataset
+    return [list(d.range(5).interleave(lambda x: d.range(x), cycle_length=c, block_length=b)) for c in (1, 2, 3, 8) for b in (1, 2)]
+
+
+def shards():
+    return [list(tf.data.Dataset.range(10).shard(4, i)) for i in range(4)]
+
+
+def shard_that_is_none_is_an_error():
+    return list(tf.data.Dataset.range(10).shard(4, 4))
+
+
+def sample_from_datasets():
+    d = tf.data.Dataset
+    parts = [d.from_tensors(i).repeat(1000) for i in range(3)]
+    drawn = [int(x) for x in d.sample_from_datasets(parts, weights=[0.25, 0.0, 0.75], seed=1)]
+    share = drawn[:800].count(0) / 800
+    return len(drawn), drawn.count(1), 0.18 < share < 0.32
+
+
+def text_lines():
+    import gzip
+    import tempfile
+
+    with tempfile.TemporaryDirectory() as folder:
+        plain, packed = folder + "/a.txt", folder + "/b.txt.gz"
+        with open(plain, "w", newline="") as file:
+            file.write("one\r\n\ntwo words\nthree")
+        with gzip.open(packed, "wt") as file:
+            file.write("four\nfive\n")
+        lines = [line.numpy().decode() for line in tf.data.TextLineDataset([plain])]
+        zipped = [line.numpy().decode() for line in tf.data.TextLineDataset(packed, compression_type="GZIP").skip(1)]
+        return lines, zipped
+
+
+def csv_rows():
+    import tempfile
+
+    with tempfile.TemporaryDirectory() as folder:
+        path = folder + "/a.csv"
+        with open(path, "w") as file:
+            file.write("a,b,c\n1,2.5,3\n4,,6\n7,NA,\"9\"\n")
+        rows = tf.data.experimental.CsvDataset(path, [tf.int32, 0.5, tf.constant([1], tf.int64)], header=True, na_value="NA")
+        two = tf.data.experimental.CsvDataset([path, path], [tf.int64, tf.float32], header=True, select_cols=[0, 2])
+        return list(rows), list(two)
+
+
+def csv_without_a_required_value_is_an_error():
+    import tempfile
+
+    with tempfile.TemporaryDirectory() as folder:
+        path = folder + "/a.csv"
+        with open(path, "w") as file:
+            file.write("1,2\n,4\n")
+        return list(tf.data.experimental.CsvDataset(path, [tf.int32, tf.int32]))
+
+
+def _png(width, height, depth, color, rows, extra=b""):
+    import struct
+    import zlib
+
+    chunk = lambda name, body: struct.pack(">I", len(body)) + name + body + struct.pack(">I", zlib.crc32(name + body))
+    head = struct.pack(">IIBBBBB", width, height, depth, color, 0, 0, 0)
+    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", head) + extra + chunk(b"IDAT", zlib.compress(rows)) + chunk(b"IEND", b"")
+
+
+def _chunk(name, body):
+    import struct
+    import zlib
+
+    return struct.pack(">I", len(body)) + name + body + struct.pack(">I", zlib.crc32(name + body))
+
+
+def decode_png():
+    draw = np.random.default_rng(1)
+    rows = lambda h, n: b"".join(b"\0" + draw.integers(0, 256, n, np.uint8).tobytes() for _ in range(h))
+    files = {
+        "grey": _png(5, 4, 8, 0, rows(4, 5)), "rgb": _png(5, 4, 8, 2, rows(4, 15)), "rgba": _png(3, 2, 8, 6, rows(2, 12)),
+        "grey alpha": _png(3, 2, 8, 4, rows(2, 6)), "bits": _png(9, 3, 1, 0, rows(3, 2)), "deep": _png(3, 2, 16, 2, rows(2, 18)),
+        "palette": _png(4, 1, 8, 3, b"\0\0\1\2\1", _chunk(b"PLTE", bytes(range(9)))),
+    }
+    made = {name: tf.io.decode_png(file) for name, file in files.items()}
+    for channels in (1, 3, 4):
+        made[f"rgb as {channels}"] = tf.io.decode_png(files["rgb"], channels=channels)
+    made["grey as rgb"] = tf.io.decode_png(files["grey"], channels=3)
+    made["rgba as rgb"] = tf.io.decode_png(files["rgba"], channels=3)
+    return made
+
+
+# 17 x 13, colour, made by tf.io.encode_jpeg(image, quality=60).
+JPEG = (
+    "/9j/4AAQSkZJRgABAQEBLAEsAAD/2wBDAA0JCgsKCA0LCgsODg0PEyAVExISEyccHhcgLikxMC4pLSwzOko+MzZGNywtQFdBRkxOUlNSMj5aYVpQYEpRUk//2wBDAQ4ODhMREyYVFSZP"
+    "NS01T09PT09PT09PT09PT09PT09PT09PT09PT09PT09PT09PT09PT09PT09PT09PT09PT0//wAARCAANABEDASIAAhEBAxEB/8QAHwAAAQUBAQEBAQEAAAAAAAAAAAECAwQFBgcICQoL"
+    "/8QAtRAAAgEDAwIEAwUFBAQAAAF9AQIDAAQRBRIhMUEGE1FhByJxFDKBkaEII0KxwRVS0fAkM2JyggkKFhcYGRolJicoKSo0NTY3ODk6Q0RFRkdISUpTVFVWV1hZWmNkZWZnaGlqc3R1"
+    "dnd4eXqDhIWGh4iJipKTlJWWl5iZmqKjpKWmp6ipqrKztLW2t7i5usLDxMXGx8jJytLT1NXW19jZ2uHi4+Tl5ufo6erx8vP09fb3+Pn6/8QAHwEAAwEBAQEBAQEBAQAAAAAAAAECAwQF"
+    "BgcICQoL/8QAtREAAgECBAQDBAcFBAQAAQJ3AAECAxEEBSExBhJBUQdhcRMiMoEIFEKRobHBCSMzUvAVYnLRChYkNOEl8RcYGRomJygpKjU2Nzg5OkNERUZHSElKU1RVVldYWVpjZGVm"
+    "Z2hpanN0dXZ3eHl6goOEhYaHiImKkpOUlZaXmJmaoqOkpaanqKmqsrO0tba3uLm6wsPExcbHyMnK0tPU1dbX2Nna4uPk5ebn6Onq8vP09fb3+Pn6/9oADAMBAAIRAxEAPwDk7XSuny1s"
+    "WukdPlrbs7KLityzsYuK8qFb2hGW5pJWOW/sf/ZorufsMVFa+zPov7Vkf//Z"
+)
+
+
+def decode_jpeg():
+    import base64
+
+    file = base64.b64decode(JPEG)
+    exact = dict(dct_method="INTEGER_ACCURATE")
+    return tf.io.decode_jpeg(file, **exact), tf.io.decode_jpeg(file, channels=1, **exact), tf.io.decode_image(file).shape
+
+
+def decode_of_a_damaged_file_is_an_error():
+    return tf.io.decode_png(b"\x89PNG\r\n\x1a\n what follows is no chunk")
+
+
+def read_file():
+    import tempfile
+
+    with tempfile.TemporaryDirectory() as folder:
+        tf.io.write_file(folder + "/a.png", _png(2, 1, 8, 0, b"\0\7\x09"))
+        return tf.io.decode_png(tf.io.read_file(folder + "/a.png"))
+
+
+def read_of_no_file_is_an_error():
+    return tf.io.read_file("/no/such/file")
+

@@ -368,7 +368,77 @@ def two_outputs_with_two_losses():
     z = np.concatenate([y, -y], 1)
     m.compile("sgd", loss=["mse", "mae"], loss_weights=[1.0, 0.5])
     h = m.fit(x, [y, z], batch_size=6, epochs=2, shuffle=False, verbose=0)
-    return h.history["loss"], m.get_weights()[0]
+    return h.history, m.get_weights()[0]
+
+
+@close(1e-4)
+def outputs_by_name():
+    a, b = tf.keras.Input((3,), name="a"), tf.keras.Input((2,), name="b")
+    h = tf.keras.layers.Dense(4, "tanh")(tf.keras.layers.Concatenate()([a, b]))
+    m = tf.keras.Model([a, b], {"p": tf.keras.layers.Dense(1, name="p")(h), "q": tf.keras.layers.Dense(2, name="q")(h)})
+    _fix(m)
+    x, y = _data()
+    m.compile("sgd", loss={"p": "mse", "q": "mae"}, loss_weights={"p": 1.0, "q": 0.5})
+    history = m.fit([x, x[:, :2]], {"p": y, "q": np.concatenate([y, -y], 1)}, batch_size=6, epochs=5, initial_epoch=3, shuffle=False, verbose=0)
+    return {name: values for name, values in sorted(history.history.items())}, history.epoch
+
+
+# ---- mixed precision ----
+
+
+def policies():
+    p = tf.keras.mixed_precision.Policy("mixed_bfloat16")
+    layer = tf.keras.layers.Dense(2, dtype=p)
+    y = layer(tf.ones([2, 3]))
+    head = tf.keras.layers.Dense(1, dtype="float32")
+    return p.name, p.compute_dtype, p.variable_dtype, str(y.dtype).split("'")[-2] if "'" in str(y.dtype) else str(y.dtype), layer.compute_dtype, layer.variable_dtype, head(y).dtype == tf.float32
+
+
+def global_policy():
+    before = tf.keras.mixed_precision.global_policy().name
+    tf.keras.mixed_precision.set_global_policy("mixed_float16")
+    try:
+        layer = tf.keras.layers.Dense(2)
+        y = layer(tf.ones([2, 3]))
+        return before, layer.dtype_policy.name, y.dtype == tf.float16, tf.as_dtype(layer.kernel.dtype).name
+    finally:
+        tf.keras.mixed_precision.set_global_policy("float32")
+
+
+@close(0.02)
+def training_in_bfloat16():
+    tf.keras.mixed_precision.set_global_policy("mixed_bfloat16")
+    try:
+        m = tf.keras.Sequential([tf.keras.Input((3,)), tf.keras.layers.Dense(4, activation="tanh"), tf.keras.layers.LayerNormalization(), tf.keras.layers.Dense(1, dtype="float32")])
+    finally:
+        tf.keras.mixed_precision.set_global_policy("float32")
+    _fix(m)
+    x, y = _data()
+    m.compile("sgd", "mse")
+    return m.fit(x, y, batch_size=6, epochs=4, shuffle=False, verbose=0).history["loss"], m.get_weights()
+
+
+@close(1e-3)
+def a_scaled_loss():
+    v = tf.Variable([1.0, -2.0])
+    o = tf.keras.mixed_precision.LossScaleOptimizer(tf.keras.optimizers.SGD(0.1), initial_scale=8.0, dynamic_growth_steps=2)
+    seen = []
+    for factor in (1.0, 1.0, float("inf"), 1.0, 1.0, 1.0):
+        with tf.GradientTape() as tape:
+            loss = o.scale_loss(tf.reduce_sum(v * v) * factor)
+        o.apply_gradients([(tape.gradient(loss, v), v)])
+        seen.append((float(o.dynamic_scale), np.array(v), int(o.iterations)))
+    return seen
+
+
+def float16_models_scale_their_loss():
+    tf.keras.mixed_precision.set_global_policy("mixed_float16")
+    try:
+        m = tf.keras.Sequential([tf.keras.Input((3,)), tf.keras.layers.Dense(2), tf.keras.layers.Dense(1, dtype="float32")])
+        m.compile("sgd", "mse")
+    finally:
+        tf.keras.mixed_precision.set_global_policy("float32")
+    return type(m.optimizer).__name__, float(m.optimizer.initial_scale)
 
 
 @close(1e-4)

@@ -12,7 +12,7 @@ A model is any Python object with layers or Variables as attributes; nn.Module a
 
 from .._core.nn import *  # noqa: F403
 from . import initializers, losses, metrics, schedules
-from ._training import fit
+from ._training import evaluate, fit
 from ._module import Lambda, Module, build, summary
 from ._rule import ParameterStep, UpdateRule
 from ._pickle import add_to_layers as _add_pickles

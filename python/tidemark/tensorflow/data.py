@@ -31,7 +31,7 @@ def _element(structure):
     if isinstance(structure, tuple):
         parts = [_element(value) for value in structure]
         return type(structure)(*parts) if hasattr(structure, "_fields") else tuple(parts)
-    return structure if isinstance(structure, Dataset) else convert(structure)
+    return structure if isinstance(structure, (Dataset, str)) else convert(structure)
 
 
 def _call(f, element):
@@ -142,20 +142,10 @@ class Dataset:
 
     @staticmethod
     def sample_from_datasets(datasets, weights=None, seed=None, stop_on_empty_dataset=False, rerandomize_each_iteration=None):
-        def elements():
-            draws = np.random.default_rng(seed)
-            walks = [iter(d) for d in datasets]
-            shares = list(weights) if weights is not None else [1 / len(walks)] * len(walks)
-            while walks:
-                at = draws.choice(len(walks), p=np.asarray(shares) / sum(shares))
-                try:
-                    yield next(walks[at])
-                except StopIteration:
-                    if stop_on_empty_dataset:
-                        return
-                    del walks[at], shares[at]
-
-        return _generated(elements, UNKNOWN_CARDINALITY, lambda: datasets[0].element_spec)
+        shares = [] if weights is None else [float(w) for w in np.asarray(weights, np.float64)]
+        inner = td.data.sample_from([d._inner for d in datasets], weights=shares, seed=_seed(seed),
+                                    reshuffle=bool(rerandomize_each_iteration), stop_on_empty=stop_on_empty_dataset)
+        return Dataset(inner, UNKNOWN_CARDINALITY, lambda: datasets[0].element_spec)
 
     # ---- stages ----------------------------------------------------------------------------------
 
@@ -187,21 +177,35 @@ class Dataset:
 
     def padded_batch(self, batch_size, padded_shapes=None, padding_values=None, drop_remainder=False, name=None):
         size = integer(batch_size, "padded_batch: batch_size")
-
-        def elements():
-            for group in _groups(self, size, drop_remainder):
-                yield _padded(group, padded_shapes, padding_values)
-
+        shapes, values = self._padding(padded_shapes, padding_values)
         count = self._count if self._count < 0 else self._count // size if drop_remainder else -(-self._count // size)
-        return _generated(elements, count, None)
+        return Dataset(self._inner.padded_batch(size, shapes=shapes, values=values, drop_remainder=drop_remainder), count, None)
+
+    def bucket_by_sequence_length(self, element_length_func, bucket_boundaries, bucket_batch_sizes, padded_shapes=None, padding_values=None,
+                                  pad_to_bucket_boundary=False, no_padding=False, drop_remainder=False, name=None):
+        if len(bucket_batch_sizes) != len(bucket_boundaries) + 1:
+            raise ValueError(f"len(bucket_batch_sizes) must equal len(bucket_boundaries) + 1, got {len(bucket_batch_sizes)} and {len(bucket_boundaries)}")
+        if no_padding:
+            raise InvalidArgumentError("bucket_by_sequence_length: batches are padded here; elements of one length need no padding")
+        shapes, values = self._padding(padded_shapes, padding_values)
+        inner = self._inner.bucket_by_length(
+            lambda *parts: int(element_length_func(*parts)), [int(b) for b in bucket_boundaries], [int(n) for n in bucket_batch_sizes],
+            shapes=shapes, values=values, pad_to_boundary=pad_to_bucket_boundary, drop_remainder=drop_remainder)
+        return Dataset(inner, UNKNOWN_CARDINALITY, None)
+
+    def _padding(self, shapes, values):
+        """Shapes and values of padding, one for each tensor of an element."""
+        if shapes is None and values is None:
+            return [], []
+        count = len(nest.flatten(self.element_spec))
+        flat = [] if shapes is None else _flat_shapes(shapes, self.element_spec)
+        if values is None:
+            return flat, []
+        fills = nest.flatten(values) if nest.is_nested(values) else [values] * count
+        return flat, [0.0 if fill is None else float(convert(fill).numpy()) for fill in fills]
 
     def shuffle(self, buffer_size, seed=None, reshuffle_each_iteration=True, name=None):
-        if seed is None:
-            from . import random
-
-            seed = random._global_seed
-        seed = int.from_bytes(os.urandom(4), "little") if seed is None else int(seed)
-        inner = self._inner.shuffle(buffer=int(buffer_size), seed=seed, reshuffle=True if reshuffle_each_iteration is None else reshuffle_each_iteration)
+        inner = self._inner.shuffle(buffer=int(buffer_size), seed=_seed(seed), reshuffle=True if reshuffle_each_iteration is None else reshuffle_each_iteration)
         return Dataset(inner, self._count, self._spec)
 
     def repeat(self, count=None, name=None):
@@ -240,8 +244,10 @@ class Dataset:
 
     def shard(self, num_shards, index, name=None):
         shards, index = int(num_shards), int(index)
+        if not 0 <= index < shards:
+            raise InvalidArgumentError(f"index should be between 0 and {shards - 1} but is {index}")
         count = self._count if self._count < 0 else len(range(index, self._count, shards))
-        return _generated(lambda: itertools.islice(iter(self), index, None, shards), count, self._spec)
+        return Dataset(self._inner.shard(shards, index), count, self._spec)
 
     def take_while(self, predicate, name=None):
         return _generated(lambda: itertools.takewhile(lambda e: bool(_call(predicate, e)), iter(self)), UNKNOWN_CARDINALITY, self._spec)
@@ -388,43 +394,23 @@ def _typed(value, kinds):
     return x
 
 
-def _groups(dataset, size, drops):
-    group = []
-    for element in dataset:
-        group.append(element)
-        if len(group) == size:
-            yield group
-            group = []
-    if group and not drops:
-        yield group
+def _seed(seed):
+    if seed is None:
+        from . import random
+
+        seed = random._global_seed
+    return int.from_bytes(os.urandom(4), "little") if seed is None else int(seed)
 
 
-def _padded(group, shapes, values):
-    leaves = [nest.flatten(e) for e in group]
-    count = len(leaves[0])
-    shapes = [None] * count if shapes is None else _flat_shapes(shapes, count)
-    values = [None] * count if values is None else nest.flatten(values) if nest.is_nested(values) else [values] * count
-    made = []
-    for i in range(count):
-        parts = [row[i] for row in leaves]
-        wanted = [max(int(p.shape[a]) for p in parts) for a in range(parts[0].ndim)]
-        if shapes[i] is not None:
-            wanted = [w if s is None or s == -1 else s for w, s in zip(wanted, shapes[i])]
-        fill = 0 if values[i] is None else convert(values[i]).numpy().item()
-        for p in parts:
-            if any(int(n) > w for n, w in zip(p.shape, wanted)):
-                raise InvalidArgumentError(f"padded_batch: an element of {p.shape} does not fit the padded shape {wanted}")
-        rows = [td.pad(p._t, [(0, w - int(n)) for n, w in zip(p.shape, wanted)], td.constant(fill, p._t.dtype)) if p.ndim else p._t for p in parts]
-        made.append(wrap(td.stack(rows)))
-    return nest.pack_sequence_as(group[0], made)
-
-
-def _flat_shapes(shapes, count):
-    if isinstance(shapes, TensorShape) or isinstance(shapes, (list, tuple)) and all(s is None or isinstance(s, int) for s in shapes) and (shapes or count == 1):
-        return [list(shapes)] * count
-    if isinstance(shapes, dict):
-        return [list(shapes[key]) for key in sorted(shapes)]
-    return [list(s) for s in shapes]
+def _flat_shapes(shapes, spec):
+    """The shape of each tensor of an element; one shape may stand for all of a structure."""
+    is_shape = isinstance(shapes, TensorShape) or isinstance(shapes, (list, tuple)) and all(s is None or isinstance(s, int) for s in shapes)
+    if isinstance(spec, dict):
+        return [s for key in sorted(spec) for s in _flat_shapes(shapes if is_shape else shapes[key], spec[key])]
+    if isinstance(spec, tuple):
+        parts = [shapes] * len(spec) if is_shape and (shapes or not spec) else shapes
+        return [s for part, inner in zip(parts, spec) for s in _flat_shapes(part, inner)]
+    return [[-1 if s is None else int(s) for s in shapes]]
 
 
 def _interleaved(walk, map_func, cycle, block):
@@ -459,3 +445,57 @@ class experimental:
     def cardinality(dataset):
         return dataset.cardinality()
 
+    @staticmethod
+    def CsvDataset(filenames, record_defaults, compression_type=None, buffer_size=None, header=False, field_delim=",", use_quote_delim=True,
+                   na_value="", select_cols=None, exclude_cols=None):
+        """Rows of CSV files, plain or gzip, as tuples of numbers. The files are read whole."""
+        paths = [filenames] if isinstance(filenames, (str, bytes, os.PathLike)) else [str(f) for f in filenames]
+        tables = [_csv_columns(path, record_defaults, header, field_delim, na_value, select_cols, exclude_cols) for path in paths]
+        return Dataset.from_tensor_slices(tuple(wrap(td.concat(list(parts), 0)) for parts in zip(*tables)))
+
+
+def _csv_columns(path, defaults, header, delimiter, na, selected, excluded):
+    """The tensors of one file. A default that is a dtype makes a column required."""
+    import csv
+    import gzip
+
+    with open(path, "rb") as file:
+        is_gzip = file.read(2) == b"\x1f\x8b"
+    with (gzip.open if is_gzip else open)(path, "rt", newline="") as file:
+        first = next(csv.reader(file, delimiter=delimiter), [])
+    names = first if header else [str(i) for i in range(len(first))]
+    chosen = list(range(len(names))) if selected is None else list(selected)
+    chosen = [i for i in chosen if i not in set(excluded or ())]
+    if len(chosen) != len(defaults):
+        raise InvalidArgumentError(f"CsvDataset: {len(defaults)} record_defaults for {len(chosen)} columns of {path}")
+    kinds, missing = {}, {}
+    for i, default in zip(chosen, defaults):
+        is_dtype = isinstance(default, dtypes.DType)
+        kinds[names[i]] = (default if is_dtype else convert(default).dtype)._td
+        if not is_dtype:
+            missing[names[i]] = float(convert(default).numpy().reshape(-1)[0])
+    columns = [names[i] for i in chosen]
+    try:
+        table = td.data.load_csv(path, header=header, separator=delimiter, columns=columns, dtypes=kinds, missing=missing, na=na)
+    except td.UserError as error:
+        raise InvalidArgumentError(str(error)) from error
+    for name in columns:
+        if name not in missing and kinds[name].is_float and bool(td.any(td.isnan(table[name]))):
+            raise InvalidArgumentError(f"CsvDataset: column {name} of {path} is required, but a value is missing")
+    return [table[name] for name in columns]
+
+
+class Text(str):
+    """A line: a str of Python's that, as TensorFlow's tensors of texts do, gives its bytes."""
+
+    def numpy(self):
+        return self.encode()
+
+
+class TextLineDataset(Dataset):
+    """The lines of text files, plain or gzip, without their ends."""
+
+    def __init__(self, filenames, compression_type=None, buffer_size=None, num_parallel_reads=None, name=None):
+        paths = [filenames] if isinstance(filenames, (str, os.PathLike)) else [str(f) for f in filenames]
+        lines = td.data.text_lines(paths)
+        super().__init__(lines.map(lambda line: Text(line.numpy().tobytes().decode())), UNKNOWN_CARDINALITY, None)

@@ -68,17 +68,23 @@ class DType:
         return as_dtype, (self.name,)
 
 
-_NUMBERS = {"float32": 1, "float64": 2, "int32": 3, "uint8": 4, "int64": 9, "bool": 10, "bfloat16": 14, "float16": 19}
+_NUMBERS = {"float32": 1, "float64": 2, "int32": 3, "uint8": 4, "int16": 5, "int8": 6, "int64": 9, "bool": 10, "bfloat16": 14,
+            "uint16": 17, "float16": 19, "uint32": 22, "uint64": 23}
 float16 = half = DType("float16", td.f16, np.float16, "float", 2)
 bfloat16 = DType("bfloat16", td.bf16, None, "float", 2)
 float32 = DType("float32", td.f32, np.float32, "float", 4)
 float64 = double = DType("float64", td.f64, np.float64, "float", 8)
+int8 = DType("int8", td.i8, np.int8, "int", 1)
+int16 = DType("int16", td.i16, np.int16, "int", 2)
 int32 = DType("int32", td.i32, np.int32, "int", 4)
 int64 = DType("int64", td.i64, np.int64, "int", 8)
 uint8 = DType("uint8", td.u8, np.uint8, "uint", 1)
+uint16 = DType("uint16", td.u16, np.uint16, "uint", 2)
+uint32 = DType("uint32", td.u32, np.uint32, "uint", 4)
+uint64 = DType("uint64", td.u64, np.uint64, "uint", 8)
 bool = DType("bool", td.bool, np.bool_, "bool", 1)  # TensorFlow's name.
 
-ALL = (float16, bfloat16, float32, float64, int32, int64, uint8, bool)
+ALL = (float16, bfloat16, float32, float64, int8, int16, int32, int64, uint8, uint16, uint32, uint64, bool)
 _by_name = {each.name: each for each in ALL} | {"half": half, "float": float32, "double": float64, "int": int32}
 _by_td = {str(each._td): each for each in ALL}
 _by_python = {float: float32, int: int32, builtins.bool: bool}
@@ -108,7 +114,7 @@ def of_td(native):
     return _by_td[str(native)]
 
 
-UNKNOWN = ("int8", "int16", "uint16", "uint32", "uint64", "complex64", "complex128", "string", "qint8", "variant", "resource")
+UNKNOWN = ("complex64", "complex128", "string", "qint8", "variant", "resource")
 
 
 def why_not(name):

@@ -1,4 +1,4 @@
-"""tf.linalg: products, diagonals, norms."""
+"""tf.linalg: products, diagonals, norms, factorizations and solvers."""
 import math as _math
 
 import tidemark as td
@@ -55,16 +55,10 @@ def tensordot(a, b, axes):
 @op
 def norm(tensor, ord="euclidean", axis=None, keepdims=None):
     x, keep, at = floats(tensor, "norm")._t, bool(keepdims), axes(axis)
-    if ord in ("euclidean", "fro", 2):
-        if ord == 2 and isinstance(at, list) and len(at) == 2:
-            raise NotImplementedError("tf.norm(ord=2) of a matrix is its largest singular value: Tidemark has no svd yet; ord='fro' is the root of the sum of squares")
-        return wrap(td.norm(x, axis=at, keepdims=keep))
-    if ord == 1:
-        return wrap(td.sum(td.abs(x), axis=at, keepdims=keep))
-    if ord in (_math.inf, "inf"):
-        return wrap(td.max(td.abs(x), axis=at, keepdims=keep))
-    total = td.sum(td.pow(td.abs(x), float(ord)), axis=at, keepdims=keep)
-    return wrap(td.pow(total, 1 / ord))
+    ord = _math.inf if ord == "inf" else ord
+    if isinstance(at, list) and len(at) == 2 and ord not in ("euclidean", "fro"):
+        return wrap(td.linalg.norm(x, ord, at, keep))
+    return wrap(td.linalg.vector_norm(x, 2 if ord in ("euclidean", "fro") else ord, at, keep))
 
 
 @op
@@ -154,3 +148,109 @@ def cross(a, b):
     return wrap(td.stack([a1 * b2 - a2 * b1, a2 * b0 - a0 * b2, a0 * b1 - a1 * b0], -1))
 
 
+# ---- factorizations and solvers ----
+
+@op
+def cholesky(input):
+    """NaNs where TensorFlow raises: if a matrix is not positive definite."""
+    return wrap(td.linalg.cholesky(raw(input)))
+
+
+@op
+def cholesky_solve(chol, rhs):
+    a, b = pair(chol, rhs, "cholesky_solve")
+    return wrap(td.linalg.cholesky_solve(a._t, b._t))
+
+
+@op
+def triangular_solve(matrix, rhs, lower=True, adjoint=False):
+    a, b = pair(matrix, rhs, "triangular_solve")
+    return wrap(td.linalg.solve_triangular(a._t, b._t, lower=lower, transposed=adjoint))
+
+
+@op
+def solve(matrix, rhs, adjoint=False):
+    a, b = pair(matrix, rhs, "solve")
+    return wrap(td.linalg.solve(a._t, b._t, transposed=adjoint))
+
+
+@op
+def inv(input, adjoint=False):
+    inverse = td.linalg.inv(raw(input))
+    return matrix_transpose(wrap(inverse)) if adjoint else wrap(inverse)
+
+
+@op
+def pinv(a, rcond=None, validate_args=False):
+    x = raw(a)
+    if rcond is None:
+        rcond = 10 * max(x.shape[-2], x.shape[-1]) * (2.0 ** -23 if x.dtype == td.f32 else 2.0 ** -52)
+    return wrap(td.linalg.pinv(x, rcond))
+
+
+@op
+def lstsq(matrix, rhs, l2_regularizer=0.0, fast=True):
+    """With fast=True by the normal equations, as TensorFlow; otherwise by singular values."""
+    a, b = pair(matrix, rhs, "lstsq")
+    x, y = a._t, b._t
+    if not fast:
+        return wrap(td.linalg.lstsq(x, y))
+    tall = x.shape[-2] >= x.shape[-1]
+    gram = td.matmul(x, x, transpose_a=tall, transpose_b=not tall)
+    factor = td.linalg.cholesky(gram + l2_regularizer * td.eye(gram.shape[-1], dtype=x.dtype))
+    if tall:
+        return wrap(td.linalg.cholesky_solve(factor, td.matmul(x, y, transpose_a=True)))
+    return wrap(td.matmul(x, td.linalg.cholesky_solve(factor, y), transpose_a=True))
+
+
+@op
+def det(input):
+    return wrap(td.linalg.det(raw(input)))
+
+
+@op
+def slogdet(input):
+    return tuple(wrap(each) for each in td.linalg.slogdet(raw(input)))
+
+
+@op
+def logdet(matrix):
+    """Of a positive definite matrix."""
+    diagonal = _diagonal(td.linalg.cholesky(raw(matrix)))
+    return wrap(2 * td.sum(td.log(diagonal), axis=-1))
+
+
+@op
+def lu(input, output_idx_type=None):
+    factors, order = td.linalg.lu(raw(input))
+    return wrap(factors), wrap(td.cast(order, (dtypes.as_dtype(output_idx_type) if output_idx_type else dtypes.int32)._td))
+
+
+@op
+def qr(input, full_matrices=False):
+    return tuple(wrap(each) for each in td.linalg.qr(raw(input), complete=full_matrices))
+
+
+@op
+def svd(tensor, full_matrices=False, compute_uv=True):
+    """Singular values first, and v, not its transpose, as TensorFlow."""
+    x = raw(tensor)
+    if not compute_uv:
+        return wrap(td.linalg.svdvals(x))
+    u, s, vh = td.linalg.svd(x, full_matrices=full_matrices)
+    return wrap(s), wrap(u), matrix_transpose(wrap(vh))
+
+
+@op
+def eigh(tensor):
+    return tuple(wrap(each) for each in td.linalg.eigh(raw(tensor)))
+
+
+@op
+def eigvalsh(tensor):
+    return wrap(td.linalg.eigvalsh(raw(tensor)))
+
+
+@op
+def expm(input):
+    return wrap(td.linalg.expm(raw(input)))

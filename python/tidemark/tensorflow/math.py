@@ -61,9 +61,9 @@ greater_equal = _numbers("greater_equal", td.greater_equal)
 
 
 def _as_floats(x):
-    """Integers divide as float64, as in TensorFlow; uint8 as float32."""
+    """Integers divide as float64, as in TensorFlow; those of 8 and 16 bits as float32."""
     if x.dtype.is_integer:
-        return cast(x, dtypes.float32 if x.dtype is dtypes.uint8 else dtypes.float64)
+        return cast(x, dtypes.float32 if x.dtype.size <= 2 else dtypes.float64)
     return x
 
 

@@ -5,8 +5,7 @@ from . import dtypes
 
 # Ops that Tidemark does not have yet, by the name's last part.
 NO_OP = {
-    "cholesky", "cholesky_solve", "inv", "pinv", "det", "slogdet", "logdet", "solve", "triangular_solve", "lstsq", "qr", "svd", "eigh", "eig", "eigvals",
-    "eigvalsh", "expm", "logm", "sqrtm", "lu", "tridiagonal_solve", "fft", "fft2d", "fft3d", "ifft", "ifft2d", "ifft3d", "rfft", "rfft2d", "irfft",
+    "eig", "eigvals", "logm", "sqrtm", "tridiagonal_solve", "fft", "fft2d", "fft3d", "ifft", "ifft2d", "ifft3d", "rfft", "rfft2d", "irfft",
     "irfft2d", "conv_transpose", "conv1d_transpose", "conv2d_transpose", "conv3d", "conv3d_transpose", "max_pool3d", "avg_pool3d", "Conv1DTranspose",
     "Conv2DTranspose", "Conv3D", "Conv3DTranspose", "MaxPooling3D", "AveragePooling3D", "igamma", "igammac", "lbeta",
     "betainc", "zeta", "erfcinv", "ndtri", "bessel_i0", "bessel_i1", "gamma", "poisson", "stateless_gamma", "stateless_poisson",
@@ -17,7 +16,6 @@ NO_OP = {
 REFUSED = {
     "saved_model": "save the Variables instead: tf.train.Checkpoint(model=model).write(path) writes safetensors, and model.save_weights(path) too",
     "strings": "texts stay Python's str; tensors hold numbers",
-    "io": "tf.io is not here: td.io reads and writes npy, npz and safetensors",
     "image": "tf.image is not here: tf.nn.conv2d, tf.nn.avg_pool and indexing compute on images",
     "sparse": "sparse tensors are not here: tf.gather, tf.IndexedSlices and tf.math.segment_sum compute on rows",
     "ragged": "ragged tensors are not here: tf.data.Dataset.padded_batch and tf.sequence_mask pad rows",

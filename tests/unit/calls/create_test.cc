@@ -246,7 +246,7 @@ TEST(Random, IntegersAreTheSameInEveryDType) {
   const int64_t n = 40001;
   const random::IntegersOptions options{.low = 3, .high = 250, .dtype = DType::i64, .key = key};
   const Tensor wide = random::integers({n}, options);
-  for (const DType dtype : {DType::i32, DType::u8}) {
+  for (const DType dtype : {DType::i16, DType::i32, DType::u8, DType::u32, DType::u64}) {
     random::IntegersOptions narrow = options;
     narrow.dtype = dtype;
     EXPECT_TRUE(identical(cast(random::integers({n}, narrow), DType::i64), wide)) << dtype;
@@ -260,7 +260,7 @@ TEST(Random, IntegersAreTheSameInEveryDType) {
 }
 
 TEST(Random, IntegersTakeNoMemoryButTheResultAndTheKey) {
-  for (const DType dtype : {DType::i64, DType::i32, DType::u8}) {
+  for (const DType dtype : {DType::i64, DType::i32, DType::u8, DType::u16, DType::u64}) {
     memory::reset_peak();
     const int64_t before = memory::current().count;
     const Tensor x = random::integers({100000}, {.low = 0, .high = 9, .dtype = dtype});

@@ -93,6 +93,37 @@ TEST(DataBytes, ThreadsHoldNoMoreThanThePlanSays) {
   EXPECT_EQ(memory::peak() - before, planned(ahead));
 }
 
+// What is stated after a walk is what a walk holds, up to one element that a stage counts while the
+// next one has it already.
+TEST(DataBytes, StagesOfSeveralElementsHoldWhatTheirPlanSays) {
+  const MachineCode machine;
+  std::vector<int64_t> sizes(24);
+  for (size_t i = 0; i < sizes.size(); ++i) sizes[i] = 6400 * static_cast<int64_t>(i % 4 + 1);
+  const auto rows = elements_of(sizes);
+  const auto even = elements_of(std::vector<int64_t>(24, 6400));
+  const auto length = [](const Tensor& x) { return int64_t{x.shape()[0]}; };
+  for (const auto& stage :
+       {rows.padded_batch(4), rows.padded_batch(4, {.shapes = {{32000}}}),
+        even.window(4, {.shift = 2}), even.window(3, {.stride = 2}), even.shard(3, 1),
+        data::range(4).interleave([even](const Tensor&) { return even; }, {.cycle = 2}),
+        data::sample_from(std::vector{even, even})}) {
+    const Bytes first = peak_of(stage);
+    EXPECT_EQ(peak_of(stage), first);
+    EXPECT_LE(first, stage.plan().total()) << stage.plan();
+    EXPECT_LE(stage.plan().total(), first + 64'000_B) << stage.plan();
+  }
+  // The largest element may wait in every bucket.
+  const auto buckets = rows.bucket_by_length(length, {{10000, 20000}, {2, 4, 2}});
+  const Bytes most = peak_of(buckets);
+  EXPECT_LE(most, planned(buckets));
+  EXPECT_THROW(peak_of(rows.padded_batch(4).within(50'000_B)), OverBudget);
+  const auto slices = data::from_tensor_slices(ones({100, 1000}));
+  EXPECT_EQ(planned(slices.window(10, {.shift = 5})), 0_B);
+  EXPECT_EQ(peak_of(slices.window(10, {.shift = 5})), 0_B);
+  EXPECT_EQ(planned(slices.window(10, {.stride = 2})), 40'000_B);
+  EXPECT_EQ(peak_of(slices.window(10, {.stride = 2})), 40'000_B);
+}
+
 TEST(DataBytes, AMemoryScopeCountsWhatThreadsMakeForItsWalk) {
   const auto batches = data::from_tensor_slices(ones({64, 1024})).shuffle({.seed = 1}).batch(8);
   const Bytes one(8 * 1024 * 4);

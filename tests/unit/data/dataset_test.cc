@@ -4,11 +4,14 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
+#include <functional>
 #include <map>
 #include <numeric>
 #include <set>
 #include <thread>
 
+#include "tests/unit/error_of.h"
 #include "tidemark/api/create.h"
 #include "tidemark/api/function.h"
 #include "tidemark/api/ops.h"
@@ -319,6 +322,177 @@ TEST(Dataset, IsLeftEarlyWithoutHarm) {
   auto walk = endless.begin();
   ++walk;
   EXPECT_EQ(walk->item<int>(), 2);
+}
+
+// ---- sizes that differ, windows, several datasets -----------------------------------------------
+
+// 0, 0 1, 0 1 2, ...: as many elements as their length.
+data::Dataset<Tensor> stairs(int64_t count) {
+  return data::range(1, count + 1).map([](const Tensor& n) { return arange(n.item<int64_t>()); });
+}
+std::vector<Shape> shapes_of(const data::Dataset<Tensor>& dataset) {
+  std::vector<Shape> list;
+  for (const Tensor& x : dataset) list.push_back(x.shape());
+  return list;
+}
+std::string said(const std::function<void()>& f) {
+  const std::string text = error_of(f);
+  return text.substr(0, text.find("\n  at ")) +
+         text.substr(text.find('\n', text.find(":", text.find("\n  at "))));
+}
+
+TEST(Dataset, PadsBatchesToTheirLongest) {
+  const auto batches = stairs(5).padded_batch(2);
+  EXPECT_EQ(numbers_of(batches), (Numbers{0, 0, 0, 1, 0, 1, 2, 0, 0, 1, 2, 3, 0, 1, 2, 3, 4}));
+  EXPECT_EQ(shapes_of(batches), (std::vector<Shape>{{2, 2}, {2, 4}, {1, 5}}));
+  EXPECT_EQ(batches.count(), 3);
+  EXPECT_EQ(shapes_of(stairs(5).padded_batch(2, {.drop_remainder = true})).size(), 2U);
+  const auto wide = stairs(2).padded_batch(2, {.shapes = {{3}}, .values = {-1}});
+  EXPECT_EQ(numbers_of(wide), (Numbers{0, -1, -1, 0, 1, -1}));
+}
+
+TEST(Dataset, PadsEachTensorOfAnElement) {
+  const auto pairs = stairs(3).map(
+      [](const Tensor& x) { return std::tuple{cast(x, f32), reshape(x, {1, x.shape()[0]})}; });
+  for (const auto& [x, y] :
+       pairs.padded_batch(3, {.shapes = {{-1}, {2, -1}}, .values = {0.5, 9}})) {
+    EXPECT_EQ(x.to_vector<float>(), (std::vector<float>{0, 0.5, 0.5, 0, 1, 0.5, 0, 1, 2}));
+    EXPECT_EQ(y.shape(), Shape({3, 2, 3}));
+    EXPECT_EQ((y[{1, 0}].to_vector<int64_t>()), (Numbers{0, 1, 9}));
+    EXPECT_EQ((y[{1, 1}].to_vector<int64_t>()), (Numbers{9, 9, 9}));
+  }
+}
+
+TEST(Dataset, RefusesPaddingThatDoesNotFit) {
+  const auto walk = [](const auto& dataset) { return [=] { shapes_of(dataset); }; };
+  EXPECT_EQ(said(walk(stairs(4).padded_batch(4, {.shapes = {{2}}}))),
+            "data: padded_batch: row 2 is i32[3], which does not fit into [2]\n  pad to a larger "
+            "shape, or remove the element with filter");
+  EXPECT_EQ(said(walk(stairs(4).padded_batch(2, {.shapes = {{2, 2}}}))),
+            "data: padded_batch: shapes has 2 sizes for a tensor i32[1]\n  give one size for each "
+            "axis, -1 for the longest of the batch");
+  EXPECT_EQ(said(walk(stairs(4).padded_batch(2, {.values = {1, 2}}))),
+            "padded_batch: 2 values for elements of 1 tensors\n  give one for each tensor of an "
+            "element");
+  const auto mixed =
+      stairs(2).map([](const Tensor& x) { return x.shape()[0] == 1 ? x : cast(x, f32); });
+  EXPECT_EQ(
+      said(walk(mixed.padded_batch(2))),
+      "data: padded_batch pads sizes, but row 0 is i32[1], row 1 is f32[2]\n  make them alike "
+      "with map first, or remove the others with filter");
+  EXPECT_EQ(said([] { stairs(2).padded_batch(0); }),
+            "padded_batch: a batch cannot have 0 elements\n  give 1 or more");
+  EXPECT_EQ(said([] { stairs(2).padded_batch(2, {.shapes = {{-2}}}); }),
+            "padded_batch: a size of -2 in shapes\n  give sizes of 0 or more, and -1 for the "
+            "longest of the batch");
+}
+
+TEST(Dataset, CollectsBatchesByLength) {
+  const auto length = [](const Tensor& x) { return int64_t{x.shape()[0]}; };
+  // Lengths 1 2 | 3 4 5 | 6 7, in batches of 2, 2 and 1.
+  const auto batches = stairs(7).bucket_by_length(length, {{3, 6}, {2, 2, 1}});
+  EXPECT_EQ(shapes_of(batches), (std::vector<Shape>{{2, 2}, {2, 4}, {1, 6}, {1, 7}, {1, 5}}));
+  const auto wide = stairs(5).bucket_by_length([](const Tensor& x) { return sum(x * 0 + 1); },
+                                               {{3, 6}, {2}}, {{.drop_remainder = true}, true});
+  EXPECT_EQ(shapes_of(wide), (std::vector<Shape>{{2, 2}, {2, 5}}));
+  EXPECT_EQ(shapes_of(batches), shapes_of(batches));
+}
+
+TEST(Dataset, RefusesBucketsThatAreNone) {
+  const auto length = [](const Tensor& x) { return int64_t{x.shape()[0]}; };
+  EXPECT_EQ(
+      said([&] { stairs(2).bucket_by_length(length, {{3, 3}, {2}}); }),
+      "bucket_by_length: the boundaries must be positive and grow\n  give the first length of "
+      "each bucket but the first, such as {16, 32, 64}");
+  EXPECT_EQ(
+      said([&] { stairs(2).bucket_by_length(length, {{3}, {1, 2, 3}}); }),
+      "bucket_by_length: 3 batch sizes for 2 buckets\n  give one more than boundaries, or one "
+      "for all");
+  const auto far = stairs(4).bucket_by_length(length, {{3}, {2}}, {{}, true});
+  const std::string text = error_of([&] { shapes_of(far); });
+  EXPECT_EQ(text.substr(0, text.find('\n')),
+            "data: bucket_by_length failed at element 2: a length of 3 is not below the last "
+            "boundary, 3, to which it would be padded");
+}
+
+TEST(Dataset, GivesWindows) {
+  for (const auto& input : {rows(6), rows(6).map([](const Tensor& x) { return x + 0; }),
+                            rows(6).filter([](const Tensor&) { return true; })}) {
+    EXPECT_EQ(numbers_of(input.window(2)), counted(6));
+    EXPECT_EQ(numbers_of(input.window(3, {.shift = 2})), (Numbers{0, 1, 2, 2, 3, 4, 4, 5}));
+    EXPECT_EQ(numbers_of(input.window(3, {.shift = 1, .stride = 2, .drop_remainder = true})),
+              (Numbers{0, 2, 4, 1, 3, 5}));
+    EXPECT_EQ(numbers_of(input.window(2, {.shift = 4})), (Numbers{0, 1, 4, 5}));
+    EXPECT_EQ(numbers_of(input.window(8, {.drop_remainder = true})), (Numbers{}));
+  }
+  EXPECT_EQ(rows(6).window(3, {.shift = 2}).count(), 3);
+  EXPECT_EQ(rows(6).window(3, {.shift = 1, .stride = 2, .drop_remainder = true}).count(), 2);
+  EXPECT_EQ(sorted(numbers_of(rows(6).window(2).shuffle({.seed = 1}))), counted(6));
+  EXPECT_EQ(said([] { rows(3).window(2, {.shift = 0}); }),
+            "window: the shift cannot be 0\n  give 1 or more");
+}
+
+TEST(Dataset, GivesShards) {
+  for (const auto& input : {rows(7), rows(7).filter([](const Tensor&) { return true; })}) {
+    EXPECT_EQ(numbers_of(input.shard(3, 0)), (Numbers{0, 3, 6}));
+    EXPECT_EQ(numbers_of(input.shard(3, 2)), (Numbers{2, 5}));
+    EXPECT_EQ(numbers_of(input.shard(9, 8)), (Numbers{}));
+    EXPECT_EQ(numbers_of(input.shard(3, 1).batch(2)), (Numbers{1, 4}));
+  }
+  EXPECT_EQ(rows(7).shard(3, 0).count(), 3);
+  EXPECT_EQ(sorted(numbers_of(rows(7).shard(3, 0).shuffle({.seed = 1}))), (Numbers{0, 3, 6}));
+  const auto shard = rows(7).filter([](const Tensor&) { return true; }).shard(2, 1);
+  shard.restore({0, 2});
+  EXPECT_EQ(numbers_of(shard), (Numbers{5}));
+  EXPECT_EQ(said([] { rows(3).shard(2, 2); }),
+            "shard: there is no shard 2 of 2\n  shards are numbered from 0 to their number less 1");
+}
+
+TEST(Dataset, InterleavesDatasets) {
+  const auto tens = [](const Tensor& n) {
+    const int64_t first = 10 * n.item<int64_t>();
+    return data::range(first, first + n.item<int64_t>());
+  };
+  // As tf.data gives them.
+  EXPECT_EQ(numbers_of(data::range(6).interleave(tens, {.cycle = 2})),
+            (Numbers{10, 20, 21, 30, 31, 40, 32, 41, 42, 50, 43, 51, 52, 53, 54}));
+  EXPECT_EQ(numbers_of(data::range(6).interleave(tens, {.cycle = 3, .block = 2})),
+            (Numbers{10, 20, 21, 30, 31, 40, 41, 32, 42, 43, 50, 51, 52, 53, 54}));
+  EXPECT_EQ(numbers_of(data::range(4).flat_map(tens)), (Numbers{10, 20, 21, 30, 31, 32}));
+  const auto failing = data::range(3).interleave([](const Tensor& n) {
+    if (n.item<int64_t>() == 2) throw UserError("two");
+    return data::range(1);
+  });
+  const std::string text = error_of([&] { numbers_of(failing); });
+  EXPECT_EQ(text.substr(0, text.find('\n')), "data: interleave failed at element 2: two");
+  EXPECT_EQ(said([] {
+              data::range(3).interleave([](const Tensor&) { return data::range(1); }, {.cycle = 0});
+            }),
+            "interleave: 0 datasets at once, 1 elements of each\n  give 1 or more of both");
+}
+
+TEST(Dataset, SamplesFromDatasetsByWeight) {
+  const auto part = [](int64_t number) { return data::range(number, number + 1).repeat(4000); };
+  const auto all =
+      data::sample_from(std::vector{part(0), part(1), part(2)}, {.weights = {1, 0, 3}, .seed = 7});
+  EXPECT_EQ(all.count(), 8000);
+  const Numbers drawn = numbers_of(all.take(4000));
+  const auto ones = std::count(drawn.begin(), drawn.end(), 0);
+  EXPECT_EQ(std::count(drawn.begin(), drawn.end(), 1), 0);
+  EXPECT_NEAR(static_cast<double>(ones), 1000, 4 * std::sqrt(4000 * 0.25 * 0.75));
+  const auto some = all.take(100);
+  EXPECT_NE(numbers_of(some), numbers_of(some));  // Drawn anew in each walk.
+  EXPECT_EQ(sorted(numbers_of(data::sample_from(std::vector{rows(3), rows(2)}))),
+            (Numbers{0, 0, 1, 1, 2}));
+  const auto first = data::sample_from(std::vector{rows(1), part(5)}, {.stop_on_empty = true});
+  EXPECT_EQ(first.count(), std::nullopt);
+  EXPECT_LT(numbers_of(first).size(), 4001U);
+  EXPECT_EQ(
+      said([] { data::sample_from(std::vector{rows(1), rows(1)}, {.weights = {1, -1}}); }),
+      "sample_from: 2 datasets with weights [1, -1]\n  give one finite weight of 0 or more for "
+      "each, not all of them 0");
+  EXPECT_EQ(said([] { data::sample_from(std::vector<data::Dataset<Tensor>>{}); }),
+            "sample_from: there are no datasets\n  give one or more");
 }
 
 }  // namespace

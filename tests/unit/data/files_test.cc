@@ -5,8 +5,10 @@
 #include <cmath>
 #include <cstdlib>
 #include <fstream>
+#include <span>
 
 #include "tests/unit/error_of.h"
+#include "tidemark/io/crc32.h"
 #include "tidemark/tidemark.h"
 
 namespace tidemark {
@@ -123,6 +125,170 @@ TEST_F(DataFiles, CifarHasImagesWithChannelsLast) {
   EXPECT_EQ(said([&] { data::load_cifar(path); }),
             "load_cifar: " + path + " has 3 bytes, not rows of 3073" + at +
                 "each image has one label in CIFAR-10, two in CIFAR-100: load_cifar(path, 2)");
+}
+
+TEST_F(DataFiles, AColumnHasOnlyValuesOfItsType) {
+  const std::string path = written("g.csv", "a,b\n1,\"x\ny\"\n300,3.5\n+7,\n");
+  const auto read = [&](const data::CSVOptions& options) {
+    return said([&] { data::load_csv(path, options); });
+  };
+  const std::string leave = at + "leave the column out: {.columns = {...}}";
+  EXPECT_EQ(read({.columns = {"a"}, .dtypes = {{"a", u8}}}),
+            "load_csv: " + path + " has \"300\" in line 4, column \"a\", which is no u8" + leave);
+  const std::string numbers = written("h.csv", "a,b\n1,2\n3,3.5\n5,\n7,NA\n");
+  EXPECT_EQ(
+      said([&] { data::load_csv(numbers, {.dtypes = {{"b", i32}}}); }),
+      "load_csv: " + numbers + " has \"3.5\" in line 3, column \"b\", which is no i32" + leave);
+  EXPECT_EQ(said([&] { data::load_csv(numbers, {.dtypes = {{"c", i32}}}); }),
+            "load_csv: " + numbers + " has no column \"c\"" + at +
+                "name columns of the file's first line");
+  const std::string whole = written("i.csv", "a,b\n1,2\n3,\n5,NA\n");
+  EXPECT_EQ(said([&] { data::load_csv(whole, {.dtypes = {{"b", i32}}}); }),
+            "load_csv: " + whole + " has no value in line 3, column \"b\", which is i32" + at +
+                "give a value for missing ones: {.missing = {{\"b\", 0}}}");
+  const data::Table table =
+      data::load_csv(whole, {.dtypes = {{"b", i32}}, .missing = {{"b", -1}}, .na = "NA"});
+  EXPECT_TRUE(identical(table.at("b"), constant({2, -1, -1})));
+  EXPECT_TRUE(identical(data::load_csv(whole, {.dtypes = {{"a", f64}}, .na = "NA"}).at("a"),
+                        constant({1, 3, 5}, f64)));
+}
+
+TEST_F(DataFiles, ATableThatIsNoneIsRefused) {
+  const std::string open = written("j.csv", "a,b\n1,\"2\n3,4\n");
+  EXPECT_EQ(said([&] { data::load_csv(open); }),
+            "load_csv: " + open + " has a double quote in line 2 that is not closed" + at +
+                "close it, and write quotes inside of it twice");
+  const std::string twice = written("k.csv", "a,a\n1,2\n");
+  EXPECT_EQ(said([&] { data::load_csv(twice); }),
+            "load_csv: " + twice + " has two columns \"a\"" + at +
+                "rename one, or read without names: {.header = false}");
+  const std::string marked = written("l.csv",
+                                     "\xef\xbb\xbf"
+                                     "a\n1\n");
+  EXPECT_EQ(data::load_csv(marked).names, std::vector<std::string>{"a"});
+}
+
+TEST_F(DataFiles, JoinedGzipFilesAreOne) {
+  const auto bytes_of = [](const std::string& path) {
+    std::ifstream file(path, std::ios::binary);
+    return std::string((std::istreambuf_iterator<char>(file)), {});
+  };
+  const std::string both =
+      bytes_of(compressed("m.csv", "a\n1\n")) + bytes_of(compressed("n.csv", "2\n"));
+  EXPECT_TRUE(identical(data::load_csv(written("both.gz", both)).at("a"), constant({1, 2}, i64)));
+  const std::string more = written("more.gz", both + "x");
+  EXPECT_EQ(said([&] { data::load_csv(more); }), cat("load_csv: ", more, ", byte ", both.size(),
+                                                     ": the gzip file goes on with something else",
+                                                     at, "the file is damaged: fetch it again"));
+}
+
+std::string text_of(const Tensor& line) {
+  std::string text;
+  for (const int letter : line.to_vector<int>()) text += static_cast<char>(letter);
+  return text;
+}
+
+TEST_F(DataFiles, LinesAreViewsOfTheFile) {
+  const std::string text = "one\r\n\ntwo words\nthree";
+  for (const std::string& path : {written("a.txt", text), compressed("b.txt", text)}) {
+    const auto lines = data::text_lines({path, written("empty.txt", "")});
+    EXPECT_EQ(lines.count(), 4);
+    const Bytes before = memory::current();
+    std::vector<std::string> list;
+    for (const Tensor& line : lines) {
+      EXPECT_EQ(memory::current(), before);
+      list.push_back(text_of(line));
+    }
+    EXPECT_EQ(list, (std::vector<std::string>{"one", "", "two words", "three"}));
+    int count = 0;
+    for (const Tensor& line : lines.shuffle({.seed = 1}).padded_batch(4)) {
+      EXPECT_EQ(line.shape(), Shape({4, 9}));
+      ++count;
+    }
+    EXPECT_EQ(count, 1);
+  }
+  EXPECT_EQ(error_of([] { data::text_lines("/nowhere.txt"); }).find("text_lines: /nowhere.txt"),
+            0U);
+}
+
+// A PNG of uncompressed rows, so that its pixels are known.
+std::string png(int width, int height, int depth, int color, const std::string& rows) {
+  const auto word = [](uint32_t value) {
+    std::string text;
+    for (int shift = 24; shift >= 0; shift -= 8) text += static_cast<char>(value >> shift);
+    return text;
+  };
+  const auto chunk = [&](const std::string& body) {
+    return word(static_cast<uint32_t>(body.size() - 4)) + body +
+           word(io::crc32(std::as_bytes(std::span(body))));
+  };
+  uint32_t a = 1, b = 0;
+  for (const char letter : rows) {
+    a = (a + static_cast<unsigned char>(letter)) % 65521;
+    b = (b + a) % 65521;
+  }
+  const auto size = static_cast<uint32_t>(rows.size());
+  std::string stored = "\x78\x01\x01";
+  for (const uint32_t length : {size, ~size})
+    for (int shift = 0; shift < 16; shift += 8) stored += static_cast<char>(length >> shift);
+  stored += rows + word(b << 16 | a);
+  const std::string head = "IHDR" + word(static_cast<uint32_t>(width)) +
+                           word(static_cast<uint32_t>(height)) + static_cast<char>(depth) +
+                           static_cast<char>(color) + std::string(3, '\0');
+  return std::string("\x89PNG\r\n\x1a\n", 8) + chunk(head) + chunk("IDAT" + stored) + chunk("IEND");
+}
+Tensor as_tensor(const std::string& bytes) {
+  return constant(std::span(reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size()));
+}
+
+// Where libpng is not there, its name is what a user reads.
+bool has_png() {
+  const std::string text =
+      error_of([] { data::decode_png(as_tensor(png(1, 1, 8, 0, std::string("\0\7", 2)))); });
+  return text.find("no PNG decoder") == std::string::npos &&
+         text.find("libpng16.so.16 is not on this system") == std::string::npos;
+}
+
+TEST_F(DataFiles, APngHasItsPixels) {
+  if (!has_png()) GTEST_SKIP() << "libpng is not there";
+  const std::string rows("\0\1\2\3\4\5\6\0\7\x08\x09\x0a\x0b\x0c", 14);
+  const std::string file = png(2, 2, 8, 2, rows);
+  const Tensor image = data::decode_png(as_tensor(file));
+  EXPECT_EQ(image.shape(), Shape({2, 2, 3}));
+  EXPECT_EQ(image.to_vector<int>(), (std::vector<int>{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}));
+  EXPECT_TRUE(identical(data::load_image(written("a.png", file)), image));
+  const Tensor four = data::decode_image(as_tensor(file), {.channels = 4});
+  EXPECT_EQ((four[{0, 1}].to_vector<int>()), (std::vector<int>{4, 5, 6, 255}));
+  const Tensor grey = data::decode_png(as_tensor(png(3, 1, 1, 0, std::string("\0\xa0", 2))));
+  EXPECT_EQ(grey.to_vector<int>(), (std::vector<int>{255, 0, 255}));
+  const Tensor deep = data::decode_png(as_tensor(png(1, 1, 16, 0, std::string("\0\x12\xff", 3))));
+  EXPECT_EQ(deep.to_vector<int>(), std::vector<int>{0x12});
+}
+
+TEST_F(DataFiles, ImagesThatAreNoneAreRefused) {
+  const Tensor text = as_tensor("text");
+  EXPECT_EQ(
+      error_of([&] { data::decode_png(text); }).find("decode_png: these bytes are no PNG file\n"),
+      0U);
+  EXPECT_EQ(error_of([&] {
+              data::decode_jpeg(text);
+            }).find("decode_jpeg: these bytes are no JPEG file\n"),
+            0U);
+  EXPECT_EQ(error_of([&] {
+              data::decode_image(text);
+            }).find("decode_image: these bytes are neither a PNG file nor a JPEG file\n"),
+            0U);
+  EXPECT_EQ(error_of([&] {
+              data::decode_png(ones({2, 2}));
+            }).find("decode_png: the bytes of a file are u8[n], these are f32[2, 2]\n"),
+            0U);
+  const std::string file = png(2, 2, 8, 0, std::string("\0\1\2\0\3\4", 6));
+  EXPECT_EQ(said([&] { data::decode_png(as_tensor(file), {.channels = 5}); }),
+            "decode_png: a PNG cannot be read with 5 channels" + at +
+                "give 1, 2, 3 or 4, or 0 for those of the file");
+  if (!has_png()) GTEST_SKIP() << "libpng is not there";
+  EXPECT_EQ(said([&] { data::decode_png(as_tensor(file.substr(0, file.size() - 30))); }),
+            "decode_png: libpng: the file is cut off" + at + "the file is damaged, or no PNG");
 }
 
 }  // namespace

@@ -482,6 +482,36 @@ std::vector<uint64_t> special_values(DType dtype) {
       result.push_back(word(-value));
     }
   };
+  // Those that the dtype can tell apart, and their negatives: 127 and 128 are the ends of i8, 255
+  // that of u8, and so on.
+  const auto integers = [&] {
+    const uint64_t mask = ~uint64_t{0} >> (64 - 8 * size_of(dtype));
+    for (const uint64_t value : {0ULL,
+                                 1ULL,
+                                 2ULL,
+                                 3ULL,
+                                 7ULL,
+                                 31ULL,
+                                 64ULL,
+                                 127ULL,
+                                 128ULL,
+                                 255ULL,
+                                 256ULL,
+                                 32767ULL,
+                                 32768ULL,
+                                 65537ULL,
+                                 16777217ULL,
+                                 2147483647ULL,
+                                 2147483648ULL,
+                                 4294967297ULL,
+                                 9007199254740993ULL,
+                                 9223372036854775807ULL,
+                                 9223372036854775808ULL}) {
+      if (value > mask) break;
+      result.push_back(value);
+      result.push_back((~value + 1) & mask);
+    }
+  };
   switch (dtype) {
     case f32:
       floats(float{});
@@ -497,23 +527,8 @@ std::vector<uint64_t> special_values(DType dtype) {
               0x80, 0x7f7f, 0x7f80, 0xff80, 0x7fc0, 0x4f00};
     case boolean:
       return {0, 1};
-    case u8:
-      return {0, 1, 2, 3, 7, 8, 9, 31, 127, 128, 129, 254, 255};
-    case i32:
-      for (const int64_t value : {0LL, 1LL, 2LL, 3LL, 7LL, 31LL, 32LL, 33LL, 255LL, 256LL, 65537LL,
-                                  2147483647LL, 2147483648LL, 16777217LL}) {
-        result.push_back(word(static_cast<int32_t>(value)));
-        result.push_back(word(static_cast<int32_t>(-value)));
-      }
-      break;
-    case i64:
-      for (const uint64_t value :
-           {0ULL, 1ULL, 2ULL, 3ULL, 7ULL, 63ULL, 64ULL, 65ULL, 256ULL, 2147483648ULL, 4294967297ULL,
-            9007199254740993ULL, 9223372036854775807ULL, 9223372036854775808ULL}) {
-        result.push_back(value);
-        result.push_back(~value + 1);
-      }
-      break;
+    default:
+      integers();
   }
   return result;
 }

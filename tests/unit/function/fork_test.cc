@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <chrono>
 #include <functional>
 #include <thread>
 #include <vector>
@@ -68,6 +69,26 @@ TEST(Fork, BesideFunctionCalls) {
   const auto f = td::function([](const td::Tensor& a) { return a * 2; });
   (void)f(x);
   expect_forks_beside([&] { (void)f(x); });
+}
+
+// The child has none of the threads that were waiting, and its own calls are the first.
+TEST(Fork, BesideCallsThatWait) {
+  const td::Bytes limit = td::memory::limit();
+  const td::Tensor x = td::ones({10000}), small = td::ones({1000});
+  const auto f = td::function([](const td::Tensor& a) { return a * 2; },
+                              {.when_full = td::wait_for(std::chrono::hours(24))});
+  f(x), f(small);
+  td::memory::release();
+  td::memory::set_limit(td::memory::current() + td::Bytes(39999));
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 2; ++i) threads.emplace_back([&] { f(x); });
+  while (td::memory::waiting().calls != 2) std::this_thread::yield();
+  EXPECT_TRUE(ends_in_child([&] {
+    if (td::memory::waiting().calls != 0) throw UserError("a call waits that has no thread");
+    (void)f(small);
+  }));
+  td::memory::set_limit(limit);
+  for (std::thread& thread : threads) thread.join();
 }
 
 TEST(Fork, BesideFunctionsThatAssign) {

@@ -289,6 +289,7 @@ std::string without_held_bytes(const std::string& warning) {
 TEST(Function, WarnsOnceWhereItsCacheIsTooSmall) {
   std::vector<std::string> warnings;
   td::on_warning([&](std::string_view text, td::Source) { warnings.emplace_back(text); });
+  const unsigned line = __LINE__ + 1;
   const auto f = td::function([](const td::Tensor& x, td::Static<int> n) { return x * int{n}; },
                               {.name = "f", .cache_limit = td::Bytes(1)});
   for (int i = 0; i < 4; ++i) f(td::ones({3}), 1);
@@ -297,18 +298,34 @@ TEST(Function, WarnsOnceWhereItsCacheIsTooSmall) {
   td::on_warning({});
   ASSERT_EQ(warnings.size(), 1U) << warnings.back();
   EXPECT_EQ(without_held_bytes(warnings[0]),
-            "function \"f\" compiles a program again that its cache has dropped: the cache holds 1 "
-            "trace and 0 "
-            "programs in N of its limit of 1 B (half of it for one trace's programs), and has "
-            "dropped 2 traces and 2 programs\n  give it a larger limit, such as {.cache_limit = "
-            "1_MiB}; cache_info() "
-            "lists what it holds");
+            td::cat("function \"f\" (function_test.cc:", line,
+                    ") compiles a program again that its cache has dropped: the cache holds 1 "
+                    "trace and 0 programs in N of its limit of 1 B, has dropped 2 traces and 2 "
+                    "programs, and made 1 of them again\n  give it a larger limit, such as "
+                    "{.cache_limit = 1_MiB}; cache_info() lists what it holds"));
   EXPECT_EQ(f.cache_info().remade, 3);
+}
+
+// Programs that fit the limit are all kept, though they take more than half of it.
+TEST(Function, KeepsTheProgramsOfAllSizesThatFit) {
+  const auto bytes_of = [](int64_t limit) {
+    const auto f =
+        td::function([](const td::Tensor& x) { return td::sum(x * 2); },
+                     {.input_signature = {td::spec({td::open})}, .cache_limit = td::Bytes(limit)});
+    for (int round = 0; round < 2; ++round)
+      for (int64_t n = 2; n < 10; ++n) f(td::ones({n}));
+    EXPECT_EQ(f.cache_info().remade, 0);
+    EXPECT_EQ(f.cache_info().evictions, 0);
+    return f.cache_info().bytes.count;
+  };
+  const int64_t needed = bytes_of(int64_t{1} << 30);
+  EXPECT_EQ(bytes_of(needed + needed / 4), needed);  // A program takes more until it is emitted.
 }
 
 TEST(Function, WarnsOnceWhereProgramsOfSizesDoNotFit) {
   std::vector<std::string> warnings;
   td::on_warning([&](std::string_view text, td::Source) { warnings.emplace_back(text); });
+  const unsigned line = __LINE__ + 1;
   const auto f = td::function(
       [](const td::Tensor& x) { return td::sum(x * 2); },
       {.name = "f", .input_signature = {td::spec({td::open})}, .cache_limit = td::Bytes(1)});
@@ -319,12 +336,11 @@ TEST(Function, WarnsOnceWhereProgramsOfSizesDoNotFit) {
   td::on_warning({});
   ASSERT_EQ(warnings.size(), 1U);
   EXPECT_EQ(without_held_bytes(warnings[0]),
-            "function \"f\" compiles a program again that its cache has dropped: the cache holds 1 "
-            "trace and 1 "
-            "program in N of its limit of 1 B (half of it for one trace's programs), and has "
-            "dropped 0 traces and 3 programs\n  give it a larger limit, such as {.cache_limit = "
-            "1_MiB}; cache_info() "
-            "lists what it holds");
+            td::cat("function \"f\" (function_test.cc:", line,
+                    ") compiles a program again that its cache has dropped: the cache holds 1 "
+                    "trace and 1 program in N of its limit of 1 B, has dropped 0 traces and 3 "
+                    "programs, and made 1 of them again\n  give it a larger limit, such as "
+                    "{.cache_limit = 1_MiB}; cache_info() lists what it holds"));
   EXPECT_EQ(f.cache_info().remade, 3);
   EXPECT_EQ(f.cache_info().evictions, 5);
   std::ostringstream text;

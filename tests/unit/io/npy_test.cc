@@ -70,7 +70,8 @@ TEST(SaveNpy, TakesNoByteForADenseTensorAndOneCopyForAView) {
 
 TEST(Npy, KeepsEveryDTypeBitForBit) {
   const Folder folder;
-  for (const td::DType dtype : {td::f16, td::f32, td::f64, td::i32, td::i64, td::u8, td::boolean}) {
+  for (const td::DType dtype : {td::f16, td::f32, td::f64, td::i8, td::i16, td::i32, td::i64,
+                                td::u8, td::u16, td::u32, td::u64, td::boolean}) {
     for (const td::Shape& shape : {td::Shape{}, td::Shape{0}, td::Shape{3}, td::Shape{2, 0, 3},
                                    td::Shape{2, 3, 4}, td::Shape{1, 1, 1, 1, 7}}) {
       td::Tensor x = td::reshape(td::arange(shape.size()), shape);

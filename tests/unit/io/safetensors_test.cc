@@ -32,8 +32,8 @@ TEST(Safetensors, KeepsTensorsAndMetadata) {
   const Folder folder;
   std::map<std::string, td::Tensor> tensors = {{"a \"b\" é", td::arange(3)},
                                                {"view", td::transpose(td::random::normal({3, 4}))}};
-  for (const td::DType dtype :
-       {td::f16, td::bf16, td::f32, td::f64, td::i32, td::i64, td::u8, td::boolean})
+  for (const td::DType dtype : {td::f16, td::bf16, td::f32, td::f64, td::i8, td::i16, td::i32,
+                                td::i64, td::u8, td::u16, td::u32, td::u64, td::boolean})
     for (const td::Shape& shape : {td::Shape{}, td::Shape{0}, td::Shape{3}, td::Shape{2, 3, 1}})
       tensors[cat(dtype, shape)] =
           td::cast(td::reshape(td::arange(shape.size()) % 2, shape), dtype);
@@ -106,11 +106,10 @@ TEST(LoadSafetensorsErrors, SayWhatIsWrongWithATensor) {
             start + "61: tensor \"a\" is f32[2] and takes 8 bytes, its offsets are 0 to 4");
   EXPECT_EQ(said(file_of(one(R"({"dtype":"U8","shape":[2],"data_offsets":[4,2]})"), "1234")),
             start + "60: tensor \"a\" is u8[2] and takes 2 bytes, its offsets are 4 to 2");
-  EXPECT_EQ(
-      said(file_of(one(R"({"dtype":"I8","shape":[2],"data_offsets":[0,2]})"), "12")),
-      start +
-          "26: a tensor has the dtype \"I8\", which Tidemark does not support\n"
-          "  supported are F16, BF16, F32, F64, I32, I64, U8 and BOOL: convert it before saving");
+  EXPECT_EQ(said(file_of(one(R"({"dtype":"C8","shape":[2],"data_offsets":[0,2]})"), "12")),
+            start +
+                "26: a tensor has the dtype \"C8\", which Tidemark does not support\n"
+                "  supported are F16, BF16, F32, F64, BOOL and integers: convert it before saving");
   EXPECT_EQ(said(file_of(one(R"({"dtype":"U8","shape":[-2],"data_offsets":[0,2]})"), "12")),
             start + "36: a size or an offset is not a whole number");
   EXPECT_EQ(said(file_of(one(R"({"dtype":"U8","shape":[NaN],"data_offsets":[0,2]})"), "12")),

@@ -62,6 +62,8 @@ TEST(Nest, PrintsConstantsOfEveryDType) {
   EXPECT_EQ(text(i32, 0xffffffff), "i32 = constant -1\n");
   EXPECT_EQ(text(i64, 7), "i64 = constant 7\n");
   EXPECT_EQ(text(u8, 65), "u8 = constant 65\n");
+  EXPECT_EQ(text(i8, 0xbf), "i8 = constant -65\n");
+  EXPECT_EQ(text(u64, ~uint64_t{0}), "u64 = constant 18446744073709551615\n");
   EXPECT_EQ(text(boolean, 1), "bool = constant true\n");
 }
 
@@ -151,6 +153,8 @@ TEST(Identity, IsNeutral) {
   EXPECT_EQ(static_cast<int64_t>(identity_bits(Monoid::maximum, i64)),
             std::numeric_limits<int64_t>::min());
   EXPECT_EQ(identity_bits(Monoid::minimum, u8), 255U);
+  EXPECT_EQ(identity_bits(Monoid::minimum, i8), 127U);
+  EXPECT_EQ(identity_bits(Monoid::maximum, i16), 0x8000U);
   EXPECT_EQ(identity_bits(Monoid::maximum, u8), 0U);
   EXPECT_EQ(identity_bits(Monoid::minimum, boolean), 1U);
   EXPECT_EQ(identity_bits(Monoid::maximum, boolean), 0U);

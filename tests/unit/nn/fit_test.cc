@@ -433,6 +433,256 @@ TEST(Fit, SaysWhatIsWrong) {
             "metric: \"accuracy\" was not measured\n  name it in fit's .metrics");
 }
 
+// ---- several inputs and outputs -----------------------------------------------------------------
+
+// Two inputs, two outputs.
+struct TwoHeads {
+  std::pair<Tensor, Tensor> operator()(const Tensor& a, const Tensor& b) const {
+    const Tensor h = body(concat({a, b}, -1));
+    return {number(h), label(h)};
+  }
+  nn::Dense body{8, {.activation = "tanh"}}, number{1}, label{3};
+  TIDEMARK_FIELDS(body, number, label)
+};
+// The same, as functions of lists.
+struct TwoHeadsOfLists {
+  std::vector<Tensor> operator()(const std::vector<Tensor>& x) const {
+    const auto [number, label] = heads(x[0], x[1]);
+    return {number, label};
+  }
+  TwoHeads heads;
+};
+
+struct TwoInputs {
+  Tensor a, b;
+};
+using TwoBatches = std::vector<std::pair<TwoInputs, std::pair<Tensor, Tensor>>>;
+TwoBatches two_batches() {
+  TwoBatches batches;
+  for (int i = 0; i < 3; ++i) {
+    const Tensor a = Net::drawn({8, 2}, 1, 10 + i), b = Net::drawn({8, 3}, 1, 20 + i);
+    batches.push_back({{a, b}, {sum(a, -1, keepdims), cast(argmax(b, -1), i32)}});
+  }
+  return batches;
+}
+nn::FitOptions two_losses(double weight) {
+  return {.losses = {{"number", nn::losses::mse},
+                     {"label", nn::losses::sparse_categorical_crossentropy, weight}},
+          .optimizer = nn::SGD({.learning_rate = 0.1}),
+          .epochs = 5,
+          .metrics = {{"label accuracy", nn::Measure(nn::metrics::sparse_accuracy).of_output(1)},
+                      {"mae", nn::losses::mae}},
+          .progress = Progress::none};
+}
+
+TEST(Fit, TakesSeveralInputsAndOutputsWithALossForEach) {
+  random::seed(1);
+  const TwoHeads model;
+  const TwoBatches batches = two_batches();
+  (void)model(batches[0].first.a, batches[0].first.b);
+  const TwoHeads by_hand = nn::clone(model), others = nn::clone(model);
+  const History history = nn::fit(model, batches, two_losses(0.5));
+  // The same by hand.
+  const nn::SGD sgd({.learning_rate = 0.1});
+  std::vector<double> numbers, labels;
+  for (int epoch = 0; epoch < 5; ++epoch) {
+    double number = 0, label = 0;
+    for (const auto& [x, y] : batches) {
+      GradientTape tape;
+      const auto [n, l] = by_hand(x.a, x.b);
+      const Tensor a = nn::losses::mse(y.first, n),
+                   b = nn::losses::sparse_categorical_crossentropy(y.second, l);
+      const Tensor loss = a + b * 0.5;
+      sgd.minimize(tape, loss, by_hand);
+      number += a.item<double>() / 3;
+      label += b.item<double>() / 3;
+    }
+    EXPECT_NEAR(history.epochs[static_cast<size_t>(epoch)].metric("number_loss"), number, 1e-6);
+    EXPECT_NEAR(history.epochs[static_cast<size_t>(epoch)].metric("label_loss"), label, 1e-6);
+    EXPECT_NEAR(history.epochs[static_cast<size_t>(epoch)].loss, number + 0.5 * label, 1e-6);
+  }
+  EXPECT_TRUE(identical(model.label.kernel, by_hand.label.kernel));
+  EXPECT_LT(history.epochs[4].loss, history.epochs[0].loss);
+  EXPECT_GT(history.epochs[4].metric("label accuracy"), 0.3);
+  nn::fit(TwoHeadsOfLists{others}, batches, two_losses(0.5));
+  EXPECT_TRUE(identical(others.label.kernel, model.label.kernel));
+}
+
+TEST(Evaluate, MeasuresOneBatchAtATime) {
+  random::seed(1);
+  const TwoHeads model;
+  const TwoBatches batches = two_batches();
+  (void)model(batches[0].first.a, batches[0].first.b);
+  const nn::Evaluation found = nn::evaluate(model, batches, two_losses(0.5));
+  double loss = 0, right = 0;
+  for (const auto& [x, y] : batches) {
+    const auto [n, l] = model(x.a, x.b);
+    loss += (nn::losses::mse(y.first, n) +
+             0.5 * nn::losses::sparse_categorical_crossentropy(y.second, l))
+                .item<double>() /
+            3;
+    right += nn::metrics::sparse_accuracy(y.second, l).item<double>() / 3;
+  }
+  EXPECT_NEAR(*found.loss, loss, 1e-6);
+  EXPECT_NEAR(found.metric("label accuracy"), right, 1e-6);
+  EXPECT_EQ(found.batches, 3);
+  EXPECT_EQ(found.examples, 24);
+  // Metrics alone, and a set that is made while it is walked: it is never whole in memory.
+  const auto counted = nn::evaluate(nn::Dense(1, {.kernel_initializer = nn::initializers::ones}),
+                                    data::range(64).map([](const Tensor& i) {
+                                      const Tensor x = full({1024, 256}, 1.0) * cast(i, f32);
+                                      return std::pair{x, x[{all, Slice{.begin = 0, .end = 1}}]};
+                                    }),
+                                    {.metrics = {{"mae", nn::losses::mae}}});
+  EXPECT_FALSE(counted.loss.has_value());
+  EXPECT_NEAR(counted.metric("mae"), 255 * 31.5, 1e-2);
+}
+
+TEST(Fit, CallsItsCallbacksInOrder) {
+  std::vector<std::string> seen;
+  const nn::Callback callback{
+      .on_train_begin = [&] { seen.push_back("begin"); },
+      .on_epoch_begin = [&](int64_t epoch) { seen.push_back(cat("epoch ", epoch)); },
+      .on_batch = [&](nn::Batch& batch) { seen.push_back(cat("batch ", batch.number)); },
+      .on_epoch =
+          [&](Epoch& epoch) {
+            seen.push_back(cat("end of ", epoch.number));
+            epoch.stop = epoch.number == 4;
+          },
+      .on_train_end =
+          [&](const History& history) { seen.push_back(cat(history.epochs.size(), " epochs")); }};
+  const History history = nn::fit(nn::Dense(2), Pairs{{ones({3, 4}), ones({3, 2})}},
+                                  {.loss = nn::losses::mse,
+                                   .epochs = 9,
+                                   .initial_epoch = 2,
+                                   .callbacks = {callback},
+                                   .progress = Progress::none});
+  EXPECT_EQ(seen, (std::vector<std::string>{"begin", "epoch 3", "batch 1", "end of 3", "epoch 4",
+                                            "batch 1", "end of 4", "2 epochs"}));
+  EXPECT_EQ(history.stopped, "on_epoch asked for it");
+}
+
+TEST(Fit, SaysWhatIsWrongWithSeveral) {
+  const auto said = [](const auto& f) {
+    const std::string text = error_of(f), file = "fit_test.cc:";
+    const size_t begin = text.find(file) + file.size();
+    return text.substr(0, begin) + text.substr(text.find('\n', begin));
+  };
+  const std::string at = "\n  at fit_test.cc:\n  ";
+  const TwoHeads model;
+  const TwoBatches batches = two_batches();
+  EXPECT_EQ(said([&] { nn::fit(model, batches, {.loss = nn::losses::mse}); }),
+            "fit: the model has 2 outputs and one loss" + at +
+                "give one for each: {.losses = {{\"a\", td::nn::losses::mse}, ...}}");
+  EXPECT_EQ(said([&] { nn::fit(model, batches, {.losses = {{"a", nn::losses::mse}}}); }),
+            "fit: the model has 2 outputs and 1 losses" + at +
+                "give one for each output, in their order");
+  EXPECT_EQ(
+      said([&] {
+        nn::fit(model, batches, {.loss = nn::losses::mse, .losses = {{"a", nn::losses::mse}}});
+      }),
+      "fit: there are .loss and .losses" + at + "give .loss for one output, .losses for several");
+  const std::vector<std::pair<TwoInputs, Tensor>> fewer = {{batches[0].first, ones({8, 1})}};
+  EXPECT_EQ(
+      said([&] { nn::fit(model, fewer, two_losses(1)); }),
+      "fit: the model has 2 outputs, a batch 1 targets" + at + "give a target for each output");
+  EXPECT_EQ(error_of([&] { nn::fit(nn::Dense(2), fewer, {.loss = nn::losses::mse}); }),
+            "fit: the model cannot be called with 2 inputs\n"
+            "  its operator() takes that many tensors, or a const std::vector<td::Tensor>&");
+  nn::FitOptions third = two_losses(1);
+  third.metrics = {{"x", nn::Measure(nn::losses::mae).of_output(2)}};
+  EXPECT_EQ(said([&] { nn::fit(model, batches, third); }),
+            "fit: the metric \"x\" is of output 2, of 2" + at + "outputs are counted from 0");
+  EXPECT_EQ(said([&] { nn::evaluate(model, TwoBatches(), two_losses(1)); }),
+            "evaluate: there are no batches" + at + "give a range with at least one");
+}
+
+// ---- L-BFGS -------------------------------------------------------------------------------------
+
+struct PointOf {
+  Variable x;
+  TIDEMARK_FIELDS(x)
+};
+
+TEST(LBFGS, SolvesLeastSquaresExactly) {
+  const Tensor a = cast(Net::drawn({40, 6}, 1, 1), f64), b = cast(Net::drawn({40}, 1, 2), f64);
+  const PointOf model{Variable(zeros({6}, f64))};
+  const auto loss = [=] { return mean(square(matmul(a, model.x) - b)); };
+  const nn::LBFGSResult result =
+      nn::LBFGS({.tolerance_gradient = 1e-9, .tolerance_change = 0}).minimize(loss, model);
+  EXPECT_TRUE(result.converged);
+  EXPECT_EQ(result.stopped, "the gradient is within its tolerance");
+  // The normal equations hold.
+  EXPECT_LT(max(abs(matmul(transpose(a), matmul(a, model.x) - b))).item<double>(), 40 * 1e-9);
+  EXPECT_LT(result.iterations, 30);
+}
+
+TEST(LBFGS, FollowsTheValleyOfRosenbrock) {
+  for (const DType dtype : {f64, f32}) {
+    for (const int64_t memory : {1, 3, 10}) {
+      const PointOf model{Variable(constant({-1.2, 1.0, -1.2, 1.0, -1.2, 1.0}, dtype))};
+      const auto loss = [=] {
+        const Tensor x = model.x, next = x[Slice{.begin = 1}], now = x[Slice{.end = -1}];
+        return sum(100.0 * square(next - square(now)) + square(1.0 - now));
+      };
+      const nn::LBFGSResult result =
+          nn::LBFGS({.memory = memory, .max_iterations = 500, .tolerance_change = 1e-14})
+              .minimize(loss, model);
+      EXPECT_LT(max(abs(model.x - 1.0)).item<double>(), dtype == f64 ? 1e-5 : 2e-3);
+      EXPECT_LT(result.evaluations, 3 * result.iterations + 10);
+    }
+  }
+}
+
+// Several Variables of several types, in place; and a loss that is not defined everywhere.
+TEST(LBFGS, UpdatesAllVariablesInPlace) {
+  struct Model {
+    Variable a{full({2}, 3.0)}, b{full({2, 2}, 4.0, f64)}, fixed{ones({1}), {.trainable = false}};
+    TIDEMARK_FIELDS(a, b, fixed)
+  };
+  const Model model;
+  const float* const place = model.a.value().span<const float>().data();
+  const auto loss = [=] {
+    return sum(model.a - log(model.a)) + cast(sum(square(model.b - 2.0)), f32);
+  };
+  const nn::LBFGSResult result = nn::LBFGS().minimize(loss, model);
+  EXPECT_TRUE(result.converged);
+  EXPECT_LT(max(abs(model.a - 1.0)).item<double>(), 1e-3);
+  EXPECT_LT(max(abs(model.b - 2.0)).item<double>(), 1e-3);
+  EXPECT_EQ(model.fixed.value().item<double>(), 1);
+  EXPECT_EQ(model.a.value().span<const float>().data(), place);
+}
+
+TEST(LBFGS, SaysWhatIsWrongAndWhyItEnded) {
+  const PointOf model{Variable(ones({2}))};
+  const auto rising = [=] { return sum(model.x) / 0.0; };
+  EXPECT_EQ(nn::LBFGS().minimize(rising, model).stopped, "the loss or its gradient is not finite");
+  const auto round = [=] { return sum(square(model.x)); };
+  const nn::LBFGSResult one =
+      nn::LBFGS({.max_iterations = 1, .tolerance_gradient = 0, .tolerance_change = 0})
+          .minimize(round, model);
+  EXPECT_EQ(one.stopped, "all iterations were made");
+  EXPECT_FALSE(one.converged);
+  const auto said = [](const auto& f) {
+    const std::string text = error_of(f), file = "fit_test.cc:";
+    const size_t begin = text.find(file) + file.size();
+    return text.substr(0, begin) + text.substr(text.find('\n', begin));
+  };
+  const std::string at = "\n  at fit_test.cc:\n  ";
+  EXPECT_EQ(said([&] { nn::LBFGS({.memory = 0}); }),
+            "LBFGS: .memory is 0, .max_iterations 100, .max_evaluations 25" + at +
+                "give at least 1, 0 and 1");
+  EXPECT_EQ(said([&] { nn::LBFGS({.learning_rate = 0}); }),
+            "LBFGS: .learning_rate is 0" + at + "give a number above 0");
+  EXPECT_EQ(said([&] { nn::LBFGS().minimize([=] { return model.x * 2.0; }, model); }),
+            "LBFGS: the loss is f32[2], not one number" + at + "return its mean: td::mean(x)");
+  const PointOf fixed{Variable(ones({2}), {.trainable = false})};
+  EXPECT_EQ(said([&] { nn::LBFGS().minimize(round, fixed); }),
+            "LBFGS: the model has no trainable Variable" + at +
+                "Variables are found in a model's fields: a class with private ones writes "
+                "TIDEMARK_FIELDS(a_, b_), a closure is given as nn::Lambda(f, layers)");
+}
+
 TEST(FitProgress, FitsItsBarInTheTerminal) {
   const nn::BarState state{.epoch = 2,
                            .epochs = 10,

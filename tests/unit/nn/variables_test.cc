@@ -163,5 +163,36 @@ TEST(Variables, WithoutAShapeTakeThatOfWhatIsAssigned) {
   EXPECT_EQ(kernel.shape(), Shape{4});
 }
 
+// What an initializer captures is freed with it, unless its value may still be taken back.
+TEST(Variables, DropTheirInitializersWithTheFirstValue) {
+  const auto captured = std::make_shared<int>(1);
+  const auto initializer = [captured](const Shape& shape, DType dtype) {
+    return full(shape, *captured, dtype);
+  };
+  const Variable read({2}, initializer), run({2}, initializer), failing({2}, initializer);
+  const nn::LSTM lstm(2, {.kernel_initializer = initializer, .recurrent_initializer = initializer});
+  const nn::MultiHeadAttention attention(1, 2, {.kernel_initializer = initializer});
+  const nn::Conv2D conv(2, 1, {.kernel_initializer = initializer, .bias_initializer = initializer});
+  const long before = captured.use_count();
+  (void)read.value();
+  EXPECT_EQ(captured.use_count(), before - 1);
+  const auto add = function([run](const Tensor& x) { return run + x; });
+  (void)add(ones({2}));
+  EXPECT_EQ(captured.use_count(), before - 2);
+  const auto fail = function([failing](const Tensor& x) {
+    const Tensor y = failing + x;
+    assert_that(less(y, 0), "it is negative");
+    return y;
+  });
+  EXPECT_THROW((void)fail(ones({2})), UserError);
+  EXPECT_EQ(captured.use_count(), before - 2);
+  (void)failing.value();
+  EXPECT_EQ(captured.use_count(), before - 3);
+  (void)lstm(ones({1, 2, 2}));
+  (void)attention(ones({1, 2, 2}));
+  (void)conv(ones({1, 2, 2, 1}));
+  EXPECT_EQ(captured.use_count(), 2);  // And the lambda above.
+}
+
 }  // namespace
 }  // namespace tidemark

@@ -13,6 +13,7 @@
 #include "tidemark/ops/contract.h"
 #include "tidemark/ops/effect.h"
 #include "tidemark/ops/indexing.h"
+#include "tidemark/ops/linalg.h"
 #include "tidemark/ops/op_def.h"
 #include "tidemark/ops/pointwise.h"
 #include "tidemark/ops/program.h"
@@ -178,6 +179,16 @@ void add_contractions(Maker& make) {
   make.add(ops::accumulate, {make.parameter(DType::f32, {2, 4}), rows, columns});
 }
 
+void add_linear_algebra(Maker& make) {
+  const Value a = make.parameter(DType::f64, {2, 3, 3}), b = make.parameter(DType::f64, {2, 3, 4});
+  for (const auto* op : {&ops::cholesky, &ops::eigh, &ops::expm, &ops::lu, &ops::svd})
+    make.add(*op, {a});
+  make.add(ops::pinv, {b}, attributes(-1.0));
+  make.add(ops::qr, {b}, attributes(true));
+  make.add(ops::solve, {a, b}, attributes(true));
+  make.add(ops::solve_triangular, {a, b}, attributes(true, false, true));
+}
+
 void add_sources(Maker& make) {
   const Sizes shape = {2, 3};
   make.add(ops::arange, {},
@@ -192,6 +203,8 @@ void add_sources(Maker& make) {
   make.constant(DType::bf16, 0.5, 0);
   make.constant(DType::i64, 0, std::numeric_limits<int64_t>::min());
   make.constant(DType::u8, 0, 255);
+  make.constant(DType::i8, 0, -128);
+  make.constant(DType::u64, 0, -1);  // 2^64 - 1, by its bits.
   make.constant(DType::boolean, 0, 1);
 }
 
@@ -274,6 +287,7 @@ TEST(Text, RoundTripsEveryOp) {
   add_structure(make);
   add_indexing(make);
   add_contractions(make);
+  add_linear_algebra(make);
   add_sources(make);
   add_effects(make);
   add_control(make);
@@ -487,7 +501,7 @@ TEST(TextErrors, NameWhatWasExpectedAndFound) {
                "p.tm:1:16: expected a value, an op or 'return', found '?'" + kGrammar);
   expect_error("function f(%x: f33[])",
                "p.tm:1:16: expected a dtype, found 'f33'\n  the dtypes are f16, bf16, f32, f64, "
-               "i32, i64, u8 and bool");
+               "i8, i16, i32, i64, u8, u16, u32, u64 and bool");
   expect_error("function f(%x: f32[n])",
                "p.tm:1:20: expected a size, found 'n'\n  a size is a number from 0 up, or ? for an "
                "open size");
@@ -591,6 +605,10 @@ TEST(TextErrors, OfConstants) {
                     "p.tm:2:22: expected a whole number, found '2.5'" + kGrammar);
   expect_node_error("%y: u8[] = constant 256",
                     "p.tm:2:21: 256 does not fit u8\n  use a wider dtype");
+  expect_node_error("%y: i16[] = constant 32768",
+                    "p.tm:2:22: 32768 does not fit i16\n  use a wider dtype");
+  expect_node_error("%y: u64[] = constant -1",
+                    "p.tm:2:22: -1 does not fit u64\n  use a wider dtype");
   expect_node_error("%y: bool[] = constant 1",
                     "p.tm:2:23: expected 'true' or 'false', found '1'" + kGrammar);
   expect_node_error("%y: f32[] = constant x", "p.tm:2:22: expected a number, found 'x'" + kGrammar);

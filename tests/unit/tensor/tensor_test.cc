@@ -271,11 +271,14 @@ TEST(Tensor, IdenticalComparesDTypeShapeAndBits) {
 TEST(Promotion, OfTensors) {
   struct {
     DType a, b, both;
-  } const table[] = {{f32, i32, f32},    {f32, i64, f32},     {f16, i64, f16},
-                     {bf16, f16, f32},   {bf16, f32, f32},    {f64, f16, f64},
-                     {u8, i32, i32},     {u8, i64, i64},      {i32, i64, i64},
-                     {boolean, u8, u8},  {boolean, f16, f16}, {boolean, boolean, boolean},
-                     {f64, boolean, f64}};
+  } const table[] = {
+      {f32, i32, f32},     {f32, i64, f32},    {f16, i64, f16},     {bf16, f16, f32},
+      {bf16, f32, f32},    {f64, f16, f64},    {u8, i32, i32},      {u8, i64, i64},
+      {i32, i64, i64},     {boolean, u8, u8},  {boolean, f16, f16}, {boolean, boolean, boolean},
+      {f64, boolean, f64}, {i8, i16, i16},     {i8, u8, i16},       {u16, i16, i32},
+      {i8, u32, i64},      {u8, u16, u16},     {u32, u64, u64},     {u8, i8, i16},
+      {i16, u8, i16},      {u64, i8, f64},     {u64, i64, f64},     {u64, f32, f32},
+      {i8, bf16, bf16},    {boolean, u64, u64}};
   for (const auto& row : table) {
     EXPECT_EQ((ones({2}, row.a) + ones({2}, row.b)).dtype(), row.both) << row.a << " " << row.b;
     EXPECT_EQ((ones({2}, row.b) + ones({2}, row.a)).dtype(), row.both) << row.b << " " << row.a;
@@ -308,6 +311,9 @@ TEST(Promotion, OfOpsWithDTypesOfTheirOwn) {
   EXPECT_EQ((constant({1}) == 1).dtype(), boolean);
   EXPECT_EQ(sum(ones({3}, u8)).dtype(), i64);
   EXPECT_EQ(sum(ones({3}, boolean)).item<int>(), 3);
+  for (const DType dtype : {i8, i16, u16, u32}) EXPECT_EQ(sum(ones({3}, dtype)).dtype(), i64);
+  EXPECT_EQ(sum(ones({3}, u64)).dtype(), u64);
+  EXPECT_EQ(cumsum(ones({3}, u64)).dtype(), u64);
   EXPECT_EQ(prod(ones({3}, i32)).dtype(), i64);
   EXPECT_EQ(cumsum(ones({3}, i32)).dtype(), i64);
   EXPECT_EQ(max(ones({3}, u8)).dtype(), u8);
@@ -317,6 +323,31 @@ TEST(Promotion, OfOpsWithDTypesOfTheirOwn) {
   EXPECT_EQ(concat({ones({1}, i32), ones({1}, f16)}).dtype(), f16);
   EXPECT_EQ(matmul(ones({2, 2}, i32), ones({2, 2}, bf16)).dtype(), bf16);
   EXPECT_EQ(where(constant({1, 0}), 1, 0).dtype(), i32);
+}
+
+// What i64 cannot hold.
+TEST(LargestIntegers, AreExact) {
+  constexpr uint64_t kMost = UINT64_MAX, kHalf = uint64_t{1} << 63;
+  const Tensor x = constant(std::vector<uint64_t>{kMost, 5, kHalf});
+  EXPECT_EQ(x.dtype(), u64);
+  EXPECT_EQ(x.to_vector<uint64_t>(), (std::vector<uint64_t>{kMost, 5, kHalf}));
+  EXPECT_EQ(x[0].item<uint64_t>(), kMost);
+  EXPECT_EQ(x[0].item<double>(), 0x1p64);
+  EXPECT_EQ(x[0].item<float>(), 0x1p64F);
+  EXPECT_EQ(cast(x, f64).to_vector<double>(), (std::vector<double>{0x1p64, 5, 0x1p63}));
+  EXPECT_EQ(cast(constant({1e30, -1.0, 0x1p63}, f64), u64).to_vector<uint64_t>(),
+            (std::vector<uint64_t>{kMost, 0, kHalf}));
+  EXPECT_EQ(max(x).item<uint64_t>(), kMost);
+  EXPECT_EQ(min(x).item<uint64_t>(), 5U);
+  EXPECT_EQ(argmax(x).item<int>(), 0);
+  EXPECT_EQ(sort(x).to_vector<uint64_t>(), (std::vector<uint64_t>{5, kHalf, kMost}));
+  EXPECT_EQ(cummax(flip(x)).to_vector<uint64_t>(), (std::vector<uint64_t>{kHalf, kHalf, kMost}));
+  EXPECT_EQ(floor_divide(x, 2).to_vector<uint64_t>(),
+            (std::vector<uint64_t>{kMost / 2, 2, kHalf / 2}));
+  EXPECT_EQ((x < kHalf - 1).to_vector<bool>(), (std::vector<bool>{false, true, false}));
+  EXPECT_EQ((x >> 63).to_vector<uint64_t>(), (std::vector<uint64_t>{1, 0, 1}));
+  EXPECT_EQ((x + 1).to_vector<uint64_t>(), (std::vector<uint64_t>{0, 6, kHalf + 1}));
+  EXPECT_EQ(sum(constant(std::vector<uint64_t>{kHalf, kHalf - 1})).item<uint64_t>(), kMost);
 }
 
 TEST(Operators, AreTheOpsTheyStandFor) {
@@ -411,6 +442,9 @@ TEST(Print, LooksLikeNumPys) {
   EXPECT_EQ(text(constant({{1, 2}, {30, 4}})), "[[ 1  2]\n [30  4]]");
   EXPECT_EQ(text(constant({1.0F, 2.5F, -3.25F})), "[ 1.    2.5  -3.25]");
   EXPECT_EQ(text(constant({true, false})), "[ True False]");
+  EXPECT_EQ(text(constant({-128, 65}, i8)), "[-128   65]");
+  EXPECT_EQ(text(constant(std::vector<uint64_t>{UINT64_MAX, 0})),
+            "[18446744073709551615                    0]");
   EXPECT_EQ(text(arange(2000)), "[   0    1    2 ... 1997 1998 1999]");
   EXPECT_EQ(text(zeros({0})), "[]");
   EXPECT_EQ(text(zeros({2, 0, 3})), "[]");

@@ -5,6 +5,8 @@
 #include <bit>
 #include <cmath>
 #include <cstdint>
+#include <limits>
+#include <type_traits>
 
 namespace tidemark {
 namespace {
@@ -17,6 +19,29 @@ double f16_by_formula(uint16_t bits) {
   if (exponent == 31) return fraction == 0 ? sign * INFINITY : NAN;
   if (exponent == 0) return sign * std::ldexp(fraction, -24);
   return sign * std::ldexp(1024 + fraction, exponent - 25);
+}
+
+TEST(Integers, HaveTheLimitsOfTheirTypes) {
+  for (int i = 0; i < kDTypes; ++i) {
+    const auto dtype = static_cast<DType>(i);
+    visit_dtype(dtype, [&]<class T>(T) {
+      EXPECT_EQ(size_of(dtype), static_cast<int64_t>(sizeof(T))) << dtype;
+      EXPECT_EQ(dtype_of<T>, dtype);
+      EXPECT_EQ(is_integer(dtype), std::is_integral_v<T> && !(std::is_same_v<T, bool>)) << dtype;
+      if constexpr (std::is_integral_v<T>) {
+        using Limits = std::numeric_limits<T>;
+        EXPECT_EQ(is_signed_integer(dtype), Limits::is_signed) << dtype;
+        EXPECT_EQ(static_cast<T>(least_of(dtype)), Limits::min()) << dtype;
+        EXPECT_EQ(static_cast<T>(most_of(dtype)), Limits::max()) << dtype;
+      }
+    });
+  }
+  EXPECT_TRUE(fits(-128, DType::i8));
+  EXPECT_FALSE(fits(-129, DType::i8));
+  EXPECT_FALSE(fits(128, DType::i8));
+  EXPECT_FALSE(fits(-1, DType::u64));
+  EXPECT_TRUE(fits(INT64_MAX, DType::u64));
+  EXPECT_FALSE(fits(65536, DType::u16));
 }
 
 TEST(F16, EveryValueConvertsBothWays) {

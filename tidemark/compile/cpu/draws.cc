@@ -81,24 +81,24 @@ void run_integers(const Draw& draw, const ArrayRef& result) {
     fill_in_parallel(result.size(),
                      [&](int64_t begin, int64_t count) { fill(begin, count, data + begin); });
   };
-  if (result.dtype == DType::i64) {
-    fill_all(reinterpret_cast<int64_t*>(result.data), [&](int64_t begin, int64_t n, int64_t* to) {
-      library::fill_integers(draw.key, begin, n, to, draw.low, draw.high);
-    });
-  } else if (result.dtype == DType::u8) {
-    fill_all(reinterpret_cast<uint8_t*>(result.data), [&](int64_t begin, int64_t n, uint8_t* to) {
-      fill_narrowed<int32_t>(draw, begin, n, to);
-    });
-  } else if (draw.high <= INT32_MAX) {
-    fill_all(reinterpret_cast<int32_t*>(result.data), [&](int64_t begin, int64_t n, int32_t* to) {
-      library::fill_integers(draw.key, begin, n, to, static_cast<int32_t>(draw.low),
-                             static_cast<int32_t>(draw.high));
-    });
-  } else {  // The bound itself does not fit into an i32.
-    fill_all(reinterpret_cast<int32_t*>(result.data), [&](int64_t begin, int64_t n, int32_t* to) {
-      fill_narrowed<int64_t>(draw, begin, n, to);
-    });
-  }
+  visit_dtype(result.dtype, [&]<class T>(T) {
+    if constexpr (std::is_integral_v<T>) {
+      fill_all(reinterpret_cast<T*>(result.data), [&](int64_t begin, int64_t n, T* to) {
+        if constexpr (sizeof(T) == 8) {
+          // Bounds are i64, so that the draws are.
+          library::fill_integers(draw.key, begin, n, reinterpret_cast<int64_t*>(to), draw.low,
+                                 draw.high);
+        } else if constexpr (sizeof(T) < 4) {
+          fill_narrowed<int32_t>(draw, begin, n, to);
+        } else if (draw.high <= INT32_MAX) {  // The low bound fits too: it is below the high one.
+          library::fill_integers(draw.key, begin, n, reinterpret_cast<int32_t*>(to),
+                                 static_cast<int32_t>(draw.low), static_cast<int32_t>(draw.high));
+        } else {
+          fill_narrowed<int64_t>(draw, begin, n, to);
+        }
+      });
+    }
+  });
 }
 
 void run_normal(const Draw& draw, const ArrayRef& result) {

@@ -3,6 +3,7 @@
 #include <bit>
 #include <cstring>
 #include <string>
+#include <utility>
 
 #include "tidemark/base/output.h"
 #include "tidemark/compile/cpu/eager.h"
@@ -128,7 +129,7 @@ void run_check_index(const ArrayRef& index, const Attrs& attrs, Source at) {
   Attrs::Reader read = attrs.read();
   const std::span<const int64_t> text = read.integers();
   const int64_t size = read.size();
-  const auto refuse = [&](int64_t bad) {
+  const auto refuse = [&](auto bad) {
     std::string problem;
     for (const int64_t code : text)
       problem +=
@@ -139,9 +140,8 @@ void run_check_index(const ArrayRef& index, const Attrs& attrs, Source at) {
     using T = decltype(zero);
     if constexpr (std::is_integral_v<T>) {
       auto visit = [&](T element) {
-        const auto at_row = static_cast<int64_t>(element);
-        if (at_row < -size || at_row >= size) [[unlikely]]
-          refuse(at_row);
+        if (std::cmp_less(+element, -size) || std::cmp_greater_equal(+element, size)) [[unlikely]]
+          refuse(+element);
       };
       visit_elements<T>(index, index.data, 0, visit);
     }

@@ -98,7 +98,7 @@ int64_t GroupLaunch::heap_bytes() const {
   const auto of_sweep = [](const Sweep& sweep) {
     return heap_bytes(sweep.stores) + heap_bytes(sweep.folds);
   };
-  const Nest& nest = group_.nest;
+  const Nest& nest = group_.nest;  // Empty once there is a kernel.
   return heap_bytes(nest.buffers) + heap_bytes(nest.exprs) + heap_bytes(nest.sweeps, of_sweep) +
          heap_bytes(nest.finish) + heap_bytes(group_.buffers) + heap_bytes(group_.scalars) +
          heap_bytes(group_.monoids) + heap_bytes(group_.cell_dtypes) +
@@ -126,6 +126,7 @@ void GroupLaunch::make_kernel(KernelBatch& batch) {
   cached_ = shared_kernel(group_.nest,
                           is_whole ? known_columns(group_.nest, geometry_.columns, rows) : 0);
   batch.add(cached_, kernel_);
+  group_.nest = Nest();
 }
 
 // Whether the buffer is written once per element and not read again. Buffers between two sweeps are
@@ -239,8 +240,8 @@ void GroupLaunch::set_cell_reaches() {
 
 Blocks GroupLaunch::pieces_of(int threads, int64_t width) const {
   if (!geometry_.folds)
-    return pointwise_blocks({group_.nest, weight_}, geometry_.outers, geometry_.rows,
-                            geometry_.columns, threads, shared_ ? kSharedPieceWork : kPieceWork);
+    return pointwise_blocks({nest(), weight_}, geometry_.outers, geometry_.rows, geometry_.columns,
+                            threads, shared_ ? kSharedPieceWork : kPieceWork);
   Blocks pieces;
   const int64_t whole = geometry_.lanes ? geometry_.columns : geometry_.steps;
   const int64_t length = chunks_.length > 0 ? chunks_.length : whole;

@@ -30,7 +30,7 @@ class GroupLaunch {
   GroupLaunch(GroupNest group, const LaunchAxes& axes, std::vector<BufferPlace> places,
               const Cutting& cutting);
   // Requests the kernel, which exists after the batch is compiled. The object must not move until
-  // then.
+  // then. From then on it shares the kernel's nest with all launches of that kernel, of any sizes.
   void make_kernel(KernelBatch& batch);
 
   // The bytes that its workers need, and the most they need on this number of threads or fewer.
@@ -78,6 +78,8 @@ class GroupLaunch {
   void run_pointwise(const Call& call) const;
   void run_lanes(const Call& call) const;
   void run_columns(const Call& call) const;
+
+  const Nest& nest() const { return cached_ != nullptr ? cached_->nest() : group_.nest; }
 
   GroupNest group_;
   std::vector<Reach> reaches_;

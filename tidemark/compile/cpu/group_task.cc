@@ -4,6 +4,7 @@
 #include <memory>
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include "tidemark/base/heap.h"
 #include "tidemark/compile/cpu/chunks.h"
@@ -29,14 +30,15 @@ struct GroupPlan {
     int64_t partials_offset = 0, totals_offset = 0;
   };
   std::vector<DenseCopy> copies_in, copies_out;
-  std::optional<GroupLaunch> main, finish;
+  std::optional<GroupLaunch> main;
+  std::vector<GroupLaunch> finish;  // One, of a chunked fold, or none: few groups have it.
   std::vector<Cells> cells;
   int64_t end = 0;  // The end of the workers' memory; they use the last bytes of it.
 
   int64_t heap_bytes() const {
     return tidemark::heap_bytes(copies_in) + tidemark::heap_bytes(copies_out) +
            tidemark::heap_bytes(cells) + (main ? main->heap_bytes() : 0) +
-           (finish ? finish->heap_bytes() : 0);
+           tidemark::heap_bytes(finish, [](const GroupLaunch& each) { return each.heap_bytes(); });
   }
 };
 
@@ -44,7 +46,7 @@ class GroupTask final : public run::Task {
  public:
   GroupTask(const GroupPlan& plan, KernelBatch& batch) : plan_(plan) {
     plan_.main->make_kernel(batch);
-    if (plan_.finish.has_value()) plan_.finish->make_kernel(batch);
+    for (GroupLaunch& finish : plan_.finish) finish.make_kernel(batch);
     const WorkspacePart preparing;
     for (const DenseCopy& copy : plan_.copies_in) run_copy(copy.layout, copy.dense);
     for (const DenseCopy& copy : plan_.copies_out) run_copy(copy.dense, copy.layout);
@@ -56,12 +58,12 @@ class GroupTask final : public run::Task {
     for (const DenseCopy& copy : plan_.copies_in)
       run_copy(at(copy.layout, operands[copy.operand]), at(copy.dense, workspace + copy.offset));
     run(*plan_.main, operands, workspace);
-    if (plan_.finish.has_value()) {
+    if (!plan_.finish.empty()) {
       for (const GroupPlan::Cells& cell : plan_.cells) {
         combine_chunks(cell.monoid, at(cell.partials, workspace + cell.partials_offset),
                        at(cell.totals, workspace + cell.totals_offset));
       }
-      run(*plan_.finish, operands, workspace);
+      run(plan_.finish[0], operands, workspace);
     }
     for (const DenseCopy& copy : plan_.copies_out)
       run_copy(at(copy.dense, workspace + copy.offset), at(copy.layout, operands[copy.operand]));
@@ -112,7 +114,7 @@ class GroupPlanner {
 
  private:
   int64_t workers_bytes() const {
-    const int64_t finish = plan_.finish.has_value() ? plan_.finish->workspace_bytes() : 0;
+    const int64_t finish = plan_.finish.empty() ? 0 : plan_.finish[0].workspace_bytes();
     return std::max(finish, plan_.main->workspace_bytes());
   }
 
@@ -239,8 +241,8 @@ class GroupPlanner {
     }
     plan_.main.emplace(std::move(first), work_.axes, std::move(first_places),
                        Cutting{chunks, work_.shared});
-    plan_.finish.emplace(std::move(last), kept, std::move(last_places),
-                         Cutting{.shared = work_.shared});
+    plan_.finish.emplace_back(std::move(last), kept, std::move(last_places),
+                              Cutting{.shared = work_.shared});
   }
 
   GroupWork work_;

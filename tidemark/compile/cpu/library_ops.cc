@@ -11,7 +11,9 @@
 #include "tidemark/emit/library/index.h"
 #include "tidemark/emit/library/scan.h"
 #include "tidemark/emit/library/sort.h"
+#include "tidemark/emit/linalg/linalg.h"
 #include "tidemark/ops/contract.h"
+#include "tidemark/ops/linalg.h"
 #include "tidemark/ops/lower.h"
 
 namespace tidemark::compile {
@@ -125,14 +127,19 @@ void run_update(std::span<const ArrayRef> operands, const Attrs& attrs, const Ar
 
 // ---- indices ------------------------------------------------------------------------------------
 
+std::string index_text(const library::Indices& list, int64_t i) {
+  if (list.dtype == DType::u64) return std::to_string(static_cast<uint64_t>(list[i]));
+  return std::to_string(list[i]);
+}
+
 library::Indices checked_indices(const OpDef& op, const ArrayRef& indices, const ArrayRef& x,
                                  int64_t axis, Source at) {
   const library::Indices list{indices.data, indices.dtype, indices.size()};
   const int64_t size = x.shape[axis];
   const int64_t bad = library::first_outside(list, size);
   if (bad >= 0) {
-    throw UserError(cat(op.name, ": index ", list[bad], " is out of range for axis ", axis, " of ",
-                        TensorType{x.dtype, x.shape}),
+    throw UserError(cat(op.name, ": index ", index_text(list, bad), " is out of range for axis ",
+                        axis, " of ", TensorType{x.dtype, x.shape}),
                     at, cat("indices go from ", -size, " to ", size - 1));
   }
   return list;
@@ -155,7 +162,7 @@ void check_classes(const library::Indices& list, const ArrayRef& x, int64_t axis
   for (int64_t i = 0; i < list.count; ++i) {
     if (list[i] >= 0 && list[i] < size) [[likely]]
       continue;
-    throw UserError(cat("class ", list[i], " is out of range for axis ", axis, " of ",
+    throw UserError(cat("class ", index_text(list, i), " is out of range for axis ", axis, " of ",
                         TensorType{x.dtype, x.shape}),
                     at, cat("class numbers go from 0 to ", size - 1));
   }
@@ -464,6 +471,59 @@ void run_conv2d(std::span<const ArrayRef> operands, const Attrs& attrs, const Ar
   convolve(work, threads, scratch.data());
 }
 
+// ---- linear algebra -----------------------------------------------------------------------------
+
+factor::Problem problem_of(const OpDef& op) {
+  switch (op.routine) {
+    case Routine::eigh:
+      return factor::Problem::eigh;
+    case Routine::expm:
+      return factor::Problem::expm;
+    case Routine::lu:
+      return factor::Problem::lu;
+    case Routine::pinv:
+      return factor::Problem::pinv;
+    case Routine::qr:
+      return factor::Problem::qr;
+    case Routine::solve:
+      return factor::Problem::solve;
+    case Routine::solve_triangular:
+      return factor::Problem::solve_triangular;
+    case Routine::svd:
+      return factor::Problem::svd;
+    default:
+      return factor::Problem::cholesky;
+  }
+}
+
+factor::Work linalg_work(const OpDef& op, std::span<const ArrayRef> operands, const Attrs& attrs,
+                         std::span<const ArrayRef> results) {
+  factor::Work work{.problem = problem_of(op), .operands = operands, .results = results};
+  Attrs::Reader read = attrs.read();
+  if (op.routine == Routine::solve_triangular) work.lower = read.boolean();
+  if (op.routine == Routine::solve_triangular || op.routine == Routine::solve)
+    work.transposed = read.boolean();
+  if (op.routine == Routine::solve_triangular) work.unit = read.boolean();
+  if (op.routine == Routine::pinv)
+    work.cutoff = ops::pinv_cutoff(operands[0].shape, operands[0].dtype, read.number());
+  return work;
+}
+
+int64_t linalg_workspace(const OpDef& op, std::span<const ArrayRef> operands, const Attrs& attrs,
+                         std::span<const ArrayRef> results) {
+  return granted_bytes(
+      factor::scratch_bytes(linalg_work(op, operands, attrs, results), num_threads()));
+}
+
+void run_linalg(const OpDef& op, std::span<const ArrayRef> operands, const Attrs& attrs,
+                std::span<const ArrayRef> results) {
+  const int threads = num_threads();
+  const factor::Work work = linalg_work(op, operands, attrs, results);
+  const Workspace scratch(factor::scratch_bytes(work, threads));
+  if (WorkspacePart::preparing()) return;
+  factor::run(work, threads, scratch.data());
+}
+
 }  // namespace
 
 int64_t library_workspace(const OpDef& op, std::span<const ArrayRef> operands, const Attrs& attrs,
@@ -482,6 +542,16 @@ int64_t library_workspace(const OpDef& op, std::span<const ArrayRef> operands, c
     case Routine::linear_scan:
     case Routine::searchsorted:
       return Dense::bytes(operands[0]) + Dense::bytes(operands[1]);
+    case Routine::cholesky:
+    case Routine::eigh:
+    case Routine::expm:
+    case Routine::lu:
+    case Routine::pinv:
+    case Routine::qr:
+    case Routine::solve:
+    case Routine::solve_triangular:
+    case Routine::svd:
+      return linalg_workspace(op, operands, attrs, results);
     case Routine::first_equal:
       return Dense::bytes(operands[0]) + granted_bytes(result.size() * size_of(result.dtype));
     case Routine::gather:
@@ -517,6 +587,16 @@ void run_library(const OpDef& op, std::span<const ArrayRef> operands, const Attr
       return run_accumulate(operands, result);
     case Routine::arange:
       return run_draw(op, operands, attrs, result);
+    case Routine::cholesky:
+    case Routine::eigh:
+    case Routine::expm:
+    case Routine::lu:
+    case Routine::pinv:
+    case Routine::qr:
+    case Routine::solve:
+    case Routine::solve_triangular:
+    case Routine::svd:
+      return run_linalg(op, operands, attrs, results);
     case Routine::concat:
       return run_concat(operands, attrs, result);
     case Routine::conv2d:

@@ -253,7 +253,7 @@ void fold_group(const OpDef& op, const ArrayRef& operand, const FoldAxes& axes,
 // A sum over axes that repeat one element is that element times their extent. The product is
 // computed in f64, where it is exact for all dtypes but f64 itself, and so is rounded once.
 void run_repeated_sum(const ArrayRef& operand, int64_t count, const ArrayRef& result) {
-  const DType wide = is_float(result.dtype) ? DType::f64 : DType::i64;
+  const DType wide = repeated_dtype(result.dtype);
   const PointwiseType type{.compute = {wide, wide}, .result = result.dtype};
   const uint64_t number = number_bits(static_cast<double>(count), count, wide == DType::f64, wide);
   const Input inputs[] = {{.array = &operand}, {.number = number}};

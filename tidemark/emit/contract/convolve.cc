@@ -410,7 +410,7 @@ void convolve(const Convolution& p, int threads, std::byte* scratch) {
   if (contraction::is_depthwise(p)) return contraction::convolve_depthwise(p, threads);
   if (p.dtype == DType::f64) return run<double>(p, threads, scratch);
   if (is_float(p.dtype)) return run<float>(p, threads, scratch);
-  if (p.dtype == DType::i32) return run<int32_t>(p, threads, scratch);
+  if (contraction::is_whole32(p.dtype)) return run<int32_t>(p, threads, scratch);
   contraction::convolve_integers(p);
 }
 

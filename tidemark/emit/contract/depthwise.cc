@@ -15,7 +15,7 @@ constexpr int64_t kPieceWork = 65536;
 
 void (*kernel_of(DType dtype))(const Depthwise&) {
   if (dtype == DType::f64) return kernel_set<double>().depthwise;
-  if (dtype == DType::i32) return kernel_set<int32_t>().depthwise;
+  if (is_whole32(dtype)) return kernel_set<int32_t>().depthwise;
   const KernelSet<float>& kernels = kernel_set<float>();
   return dtype == DType::f16    ? kernels.depthwise_f16
          : dtype == DType::bf16 ? kernels.depthwise_bf16

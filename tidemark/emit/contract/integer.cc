@@ -12,10 +12,17 @@ namespace {
 template <class T>
 using Wrapping = std::conditional_t<sizeof(T) == 8, uint64_t, uint32_t>;
 
+// Sums and products that wrap have the same bits with a sign and without.
 template <class F>
 void visit_integer(DType dtype, F&& f) {
-  if (dtype == DType::i64) return f(int64_t{});
-  f(uint8_t{});
+  switch (size_of(dtype)) {
+    case 1:
+      return f(uint8_t{});
+    case 2:
+      return f(uint16_t{});
+    default:
+      return f(uint64_t{});
+  }
 }
 
 template <class T>

@@ -562,7 +562,7 @@ void contract(const Contraction& p, int threads, std::byte* scratch) {
   if (p.k == 0) return fill_zeros(p);
   if (p.c.dtype == DType::f64) return run<double>(p, threads, scratch);
   if (is_float(p.c.dtype)) return run<float>(p, threads, scratch);
-  if (p.c.dtype == DType::i32) return run<int32_t>(p, threads, scratch);
+  if (contraction::is_whole32(p.c.dtype)) return run<int32_t>(p, threads, scratch);
   contraction::contract_integers(p);
 }
 

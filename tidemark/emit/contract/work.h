@@ -8,7 +8,9 @@
 namespace tidemark::contraction {
 
 // Whether sums of this dtype are computed by the tiles of tile.h.
-constexpr bool has_tiles(DType dtype) { return is_float(dtype) || dtype == DType::i32; }
+// Sums and products that wrap have the same bits with a sign and without: u32 takes i32's kernels.
+constexpr bool is_whole32(DType dtype) { return dtype == DType::i32 || dtype == DType::u32; }
+constexpr bool has_tiles(DType dtype) { return is_float(dtype) || is_whole32(dtype); }
 
 constexpr int64_t divide_up(int64_t count, int64_t by) { return (count + by - 1) / by; }
 

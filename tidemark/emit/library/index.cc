@@ -19,16 +19,19 @@ int64_t grain_for(int64_t bytes_each) {
 
 int64_t place(int64_t index, int64_t size) { return index < 0 ? index + size : index; }
 
-// f(list), with the elements of `indices` in their own type.
+// f(list), with the elements of `indices` in their own type if that is a usual one. Others are
+// looked up one by one, so that there is not a kernel for each.
 template <class F>
 auto visit(const Indices& indices, const F& f) {
   switch (indices.dtype) {
     case DType::i64:
       return f(reinterpret_cast<const int64_t*>(indices.data));
+    case DType::i32:
+      return f(reinterpret_cast<const int32_t*>(indices.data));
     case DType::u8:
       return f(reinterpret_cast<const uint8_t*>(indices.data));
     default:
-      return f(reinterpret_cast<const int32_t*>(indices.data));
+      return f(indices);
   }
 }
 
@@ -77,12 +80,19 @@ void combine_run(T* target, const T* update, Combination combine) {
 }  // namespace
 
 int64_t Indices::operator[](int64_t i) const {
-  return visit(*this, [i](const auto* list) { return static_cast<int64_t>(list[i]); });
+  return visit_dtype(dtype, [&]<class T>(T) -> int64_t {
+    if constexpr (std::is_integral_v<T>)
+      return static_cast<int64_t>(reinterpret_cast<const T*>(data)[i]);
+    else
+      return 0;
+  });
 }
 
 int64_t first_outside(const Indices& indices, int64_t size) {
-  return visit(indices, [&](const auto* list) -> int64_t {
-    const auto is_outside = [size](int64_t index) { return index < -size || index >= size; };
+  return visit(indices, [&](const auto& list) -> int64_t {
+    // A number of u64 that is read as a negative one is beyond every size.
+    const int64_t least = indices.dtype == DType::u64 ? 0 : -size;
+    const auto is_outside = [=](int64_t index) { return index < least || index >= size; };
     // Whole blocks first, in a loop without an exit.
     constexpr int64_t kBlock = 256;
     int64_t i = 0;
@@ -98,7 +108,7 @@ int64_t first_outside(const Indices& indices, int64_t size) {
 
 void gather(const std::byte* from, int64_t outer, int64_t size, int64_t inner_bytes,
             const Indices& indices, std::byte* to) {
-  const auto copy = [&](const auto* list, auto bytes, int64_t begin, int64_t end) {
+  const auto copy = [&](const auto& list, auto bytes, int64_t begin, int64_t end) {
     while (begin < end) {
       const int64_t first = begin % indices.count;
       const int64_t count = std::min(end - begin, indices.count - first);
@@ -110,7 +120,7 @@ void gather(const std::byte* from, int64_t outer, int64_t size, int64_t inner_by
       begin += count;
     }
   };
-  visit(indices, [&](const auto* list) {
+  visit(indices, [&](const auto& list) {
     visit_size(inner_bytes, [&](auto bytes) {
       device::parallel_for(outer * indices.count, grain_for(inner_bytes),
                            [&](int64_t begin, int64_t end, int) { copy(list, bytes, begin, end); });
@@ -147,7 +157,7 @@ void take_along(const ArrayRef& from, int64_t axis, const Indices& indices, cons
   const int64_t line = shape.rank() == 0 ? 1 : int64_t{shape[-1]};
   const int64_t step = shape.rank() == 0 ? 0 : slices.back();
   const int64_t size = from.shape[axis], stride = from.strides[along];
-  const auto pick_line = [&](const auto* list, auto bytes, int64_t slice, int64_t begin,
+  const auto pick_line = [&](const auto& list, auto bytes, int64_t slice, int64_t begin,
                              int64_t end) {
     for (int64_t i = begin; i < end; ++i, slice += step)
       std::memcpy(to + i * bytes, from.data + (slice + place(list[i], size) * stride) * bytes,
@@ -157,7 +167,7 @@ void take_along(const ArrayRef& from, int64_t axis, const Indices& indices, cons
   // one follow one another without a division.
   const int64_t lines = shape.rank() < 2 ? 1 : int64_t{shape[-2]};
   const int64_t line_step = shape.rank() < 2 ? 0 : slices[slices.size() - 2];
-  const auto pick = [&](const auto* list, auto bytes, int64_t begin, int64_t end) {
+  const auto pick = [&](const auto& list, auto bytes, int64_t begin, int64_t end) {
     while (begin < end) {
       int64_t slice = 0;
       for (int64_t d = shape.rank(), rest = begin; d-- > 0; rest /= int64_t{shape[d]})
@@ -173,7 +183,7 @@ void take_along(const ArrayRef& from, int64_t axis, const Indices& indices, cons
         pick_line(list, bytes, slice, begin, begin + line);
     }
   };
-  visit(indices, [&](const auto* list) {
+  visit(indices, [&](const auto& list) {
     visit_size(element_bytes, [&](auto bytes) {
       device::parallel_for(indices.count, grain_for(element_bytes),
                            [&](int64_t begin, int64_t end, int) { pick(list, bytes, begin, end); });
@@ -201,7 +211,7 @@ void scatter(const Scatter& work, const Indices& indices, const std::byte* updat
           const int64_t last = std::min(inner, first + block);
           T* const targets = reinterpret_cast<T*>(work.to) + o * size * inner;
           const T* update = reinterpret_cast<const T*>(updates) + o * indices.count * inner;
-          visit(indices, [&](const auto* list) {
+          visit(indices, [&](const auto& list) {
             if (inner == 1) {
               for (int64_t i = 0; i < indices.count; ++i) {
                 T& target = targets[place(list[i], size)];
@@ -235,7 +245,7 @@ void scatter_along(const Scatter& work, const Indices& indices, int64_t count,
           T* target = reinterpret_cast<T*>(work.to) + o * size * inner;
           const int64_t first = o * count * inner;
           const T* update = reinterpret_cast<const T*>(updates) + first;
-          visit(indices, [&](const auto* list) {
+          visit(indices, [&](const auto& list) {
             for (int64_t i = 0, n = 0; i < count * inner; ++i, ++n) {
               n = n == inner ? 0 : n;
               T& found = target[place(list[first + i], size) * inner + n];

@@ -2,8 +2,8 @@
 // gain nothing.
 //
 // Arrays are viewed as [outer, axis, inner] with dense inner parts, unless the parameter is an
-// ArrayRef. Indices are dense i32, i64 or u8; negative ones count from the end. If an index is out
-// of range, nothing is written and its position is returned; otherwise -1.
+// ArrayRef. Indices are dense integers of any dtype; negative ones count from the end. If an index
+// is out of range, nothing is written and its position is returned; otherwise -1.
 #pragma once
 
 #include <cstdint>

@@ -184,10 +184,20 @@ void sort(const Sorting& work, int threads, std::byte* scratch) {
       return sort_as<uint32_t>(work, 0x7f800000, 0, threads, scratch);
     case DType::f64:
       return sort_as<uint64_t>(work, uint64_t{0x7ff} << 52, 0, threads, scratch);
+    case DType::i8:
+      return sort_as<uint8_t>(work, 0, uint8_t{1} << 7, threads, scratch);
+    case DType::i16:
+      return sort_as<uint16_t>(work, 0, uint16_t{1} << 15, threads, scratch);
     case DType::i32:
       return sort_as<uint32_t>(work, 0, uint32_t{1} << 31, threads, scratch);
     case DType::i64:
       return sort_as<uint64_t>(work, 0, uint64_t{1} << 63, threads, scratch);
+    case DType::u16:
+      return sort_as<uint16_t>(work, 0, 0, threads, scratch);
+    case DType::u32:
+      return sort_as<uint32_t>(work, 0, 0, threads, scratch);
+    case DType::u64:
+      return sort_as<uint64_t>(work, 0, 0, threads, scratch);
     case DType::u8:
     case DType::boolean:
       return sort_as<uint8_t>(work, 0, 0, threads, scratch);

@@ -397,7 +397,7 @@ Value* NestEmitter::float_math(const Expr& expr, LaneValue a, LaneValue b, LaneV
 
 Value* NestEmitter::compare(ExprOp op, LaneValue a, LaneValue b, DType dtype) {
   using P = llvm::CmpInst;
-  const bool has_sign = dtype == i32 || dtype == i64;
+  const bool has_sign = is_signed_integer(dtype);
   P::Predicate predicate = P::ICMP_EQ;
   switch (op) {
     case ExprOp::equal:
@@ -422,7 +422,7 @@ Value* NestEmitter::extreme(bool is_maximum, DType dtype, LaneValue a, LaneValue
     return select(is_nan(a), a, better).value;
   }
   if (dtype == boolean) return is_maximum ? either(a, b).value : both(a, b).value;
-  const bool has_sign = dtype != u8;
+  const bool has_sign = is_signed_integer(dtype);
   const auto id = is_maximum ? (has_sign ? llvm::Intrinsic::smax : llvm::Intrinsic::umax)
                              : (has_sign ? llvm::Intrinsic::smin : llvm::Intrinsic::umin);
   return builder_.CreateBinaryIntrinsic(id, a.value, b.value);
@@ -444,7 +444,7 @@ Value* NestEmitter::combine(Monoid monoid, DType dtype, Value* a, Value* b) {
 
 Value* NestEmitter::integer_math(const Expr& expr, LaneValue a, LaneValue b) {
   using lane::like;
-  const bool has_sign = expr.dtype == i32 || expr.dtype == i64;
+  const bool has_sign = is_signed_integer(expr.dtype);
   const LaneValue zero = like(a, 0);
   const int bits = static_cast<int>(8 * size_of(expr.dtype));
   switch (expr.op) {
@@ -495,33 +495,35 @@ Value* NestEmitter::integer_math(const Expr& expr, LaneValue a, LaneValue b) {
   }
 }
 
+// Towards zero, of numbers whose quotient exists.
+Value* NestEmitter::truncated_quotient(Value* a, Value* b, DType dtype) {
+  const bool has_sign = is_signed_integer(dtype);
+  llvm::Type* type = a->getType();
+  if (size_of(dtype) == 8) return has_sign ? builder_.CreateSDiv(a, b) : builder_.CreateUDiv(a, b);
+  // The quotient of 16-bit numbers in floats, of 32-bit numbers in doubles, is close enough to
+  // truncate to the exact one.
+  llvm::Type* wide =
+      lane::in_lanes_of(type, size_of(dtype) == 4 ? builder_.getDoubleTy() : builder_.getFloatTy());
+  const auto widened = [&](Value* x) {
+    return has_sign ? builder_.CreateSIToFP(x, wide) : builder_.CreateUIToFP(x, wide);
+  };
+  Value* ratio = builder_.CreateFDiv(widened(a), widened(b));
+  return has_sign ? builder_.CreateFPToSI(ratio, type) : builder_.CreateFPToUI(ratio, type);
+}
+
 Value* NestEmitter::integer_quotient(LaneValue a, LaneValue b, DType dtype) {
   using lane::like;
   const LaneValue zero = like(a, 0);
   const LaneValue one = like(a, 1);
-  llvm::Type* type = a.type();
-  if (dtype == u8) {
-    // Below 2^8 the quotient in floats truncates to the exact one.
-    llvm::Type* wide = lane::in_lanes_of(type, builder_.getFloatTy());
+  if (!is_signed_integer(dtype)) {
     const LaneValue divisor = select(equal(b, zero), one, b);
-    Value* ratio = builder_.CreateFDiv(builder_.CreateUIToFP(a.value, wide),
-                                       builder_.CreateUIToFP(divisor.value, wide));
-    const LaneValue quotient = lane(builder_.CreateFPToUI(ratio, type));
+    const LaneValue quotient = lane(truncated_quotient(a.value, divisor.value, dtype));
     return select(equal(b, zero), zero, quotient).value;
   }
   // Division by 0 and of the least number by -1 would trap; both are put in afterwards.
   const LaneValue is_negated = equal(b, like(a, -1));
   const LaneValue divisor = select(either(equal(b, zero), is_negated), one, b);
-  LaneValue quotient = zero;
-  if (dtype == i32) {
-    // A double holds the quotient of 32-bit numbers closely enough to truncate to the exact one.
-    llvm::Type* wide = lane::in_lanes_of(type, builder_.getDoubleTy());
-    Value* ratio = builder_.CreateFDiv(builder_.CreateSIToFP(a.value, wide),
-                                       builder_.CreateSIToFP(divisor.value, wide));
-    quotient = lane(builder_.CreateFPToSI(ratio, type));
-  } else {
-    quotient = lane(builder_.CreateSDiv(a.value, divisor.value));
-  }
+  const LaneValue quotient = lane(truncated_quotient(a.value, divisor.value, dtype));
   const LaneValue left = a - quotient * divisor;
   const LaneValue other_side = both(no(equal(left, zero)), less(bit_xor(left, divisor), zero));
   const LaneValue down = select(other_side, quotient - one, quotient);
@@ -545,7 +547,7 @@ Value* NestEmitter::integer_power(LaneValue base, LaneValue exponent, DType dtyp
              return {select(is_odd, result * square, result).value, (square * square).value,
                      shift_right_logical(rest, 1).value};
            });
-  if (dtype == u8) return end[0];
+  if (!is_signed_integer(dtype)) return end[0];
   const LaneValue is_odd = equal(bit_and(exponent, one), one);
   const LaneValue is_unit = either(equal(base, one), equal(base, like(base, -1)));
   const LaneValue inverse = select(is_unit, select(is_odd, base, one), zero);
@@ -590,11 +592,11 @@ Value* NestEmitter::cast(Value* from, DType from_dtype, DType to) {
   if (is_low_precision(to)) return low_of_f32(builder_, has_f16c, cast(from, from_dtype, f32), to);
   llvm::Type* type = lane::in_lanes_of(from->getType(), register_type(to, 1));
   llvm::Value* zero = llvm::Constant::getNullValue(from->getType());
-  const bool is_unsigned = from_dtype == u8 || from_dtype == boolean;
+  const bool is_unsigned = !is_signed_integer(from_dtype);
   if (is_float(from_dtype)) {
     if (to == boolean) return builder_.CreateFCmpUNE(from, zero);
     if (is_float(to)) return builder_.CreateFPCast(from, type);
-    return saturated(from, type, to == u8);
+    return saturated(from, type, !is_signed_integer(to));
   }
   if (is_float(to)) {
     return is_unsigned ? builder_.CreateUIToFP(from, type) : builder_.CreateSIToFP(from, type);

@@ -157,10 +157,20 @@ Pairwise* pairwise(Monoid monoid, DType dtype) {
       return pairwise_of<float>(monoid);
     case f64:
       return pairwise_of<double>(monoid);
+    case i8:
+      return pairwise_of<int8_t>(monoid);
+    case i16:
+      return pairwise_of<int16_t>(monoid);
     case i32:
       return pairwise_of<int32_t>(monoid);
     case i64:
       return pairwise_of<int64_t>(monoid);
+    case u16:
+      return pairwise_of<uint16_t>(monoid);
+    case u32:
+      return pairwise_of<uint32_t>(monoid);
+    case u64:
+      return pairwise_of<uint64_t>(monoid);
     default:
       return pairwise_of<uint8_t>(monoid);
   }

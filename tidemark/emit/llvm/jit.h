@@ -38,7 +38,7 @@ std::vector<std::unique_ptr<Kernel>> compile_nests(std::span<const Nest> nests, 
 // serve any number.
 int64_t machine_scratch_bytes(const Nest& nest, int64_t steps, int64_t columns);
 
-// Its expressions may have f32, f64, i32, i64, u8 and bool.
+// Its expressions may have f32, f64, integers and bool.
 std::unique_ptr<Kernel> compile_recurrence(const Recurrence& recurrence, device::Isa isa);
 
 // Bytes of memory holding compiled code now, in whole pages.

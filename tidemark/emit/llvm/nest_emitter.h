@@ -104,6 +104,7 @@ class NestEmitter {
   llvm::Value* arithmetic_progression(const Expr& expr, int32_t id, const Place& place);
   llvm::Value* float_math(const Expr& expr, LaneValue a, LaneValue b, LaneValue c);
   llvm::Value* integer_math(const Expr& expr, LaneValue a, LaneValue b);
+  llvm::Value* truncated_quotient(llvm::Value* a, llvm::Value* b, DType dtype);
   llvm::Value* integer_quotient(LaneValue a, LaneValue b, DType dtype);
   llvm::Value* integer_power(LaneValue base, LaneValue exponent, DType dtype);
   llvm::Value* compare(ExprOp op, LaneValue a, LaneValue b, DType dtype);

@@ -236,7 +236,7 @@ class Parser {
       }
     }
     fail(token, cat("expected a dtype, found ", shown(token)),
-         "the dtypes are f16, bf16, f32, f64, i32, i64, u8 and bool");
+         "the dtypes are f16, bf16, f32, f64, i8, i16, i32, i64, u8, u16, u32, u64 and bool");
   }
 
   TensorType read_type() {
@@ -366,7 +366,6 @@ class Parser {
   Attrs read_literal(const Token& op, const std::vector<TensorType>& results) {
     if (results.size() != 1) fail(op, "a constant has one result", "name it, with its type");
     const DType dtype = results[0].dtype;
-    const Token token = next_;
     double real = 0;
     int64_t whole = 0;
     if (is_float(dtype)) {
@@ -374,16 +373,22 @@ class Parser {
     } else if (dtype == DType::boolean) {
       whole = read_boolean() ? 1 : 0;
     } else {
-      whole = read_integer();
-      visit_dtype(dtype, [&](auto element) {
-        using T = decltype(element);
-        if constexpr (std::is_integral_v<T>) {
-          if (whole < std::numeric_limits<T>::min() || whole > std::numeric_limits<T>::max())
-            fail(token, cat(whole, " does not fit ", dtype), "use a wider dtype");
-        }
-      });
+      whole = read_element(dtype);
     }
     return Attrs().add(dtype).add(real).add(whole);
+  }
+
+  // A number of an integer dtype; those of u64 beyond i64 have its bits.
+  int64_t read_element(DType dtype) {
+    const Token token = next_;
+    if (dtype == DType::u64) {
+      if (token.text.starts_with("-"))
+        fail(token, cat(token.text, " does not fit u64"), "use a wider dtype");
+      return static_cast<int64_t>(read_as<uint64_t>("a whole number"));
+    }
+    const int64_t whole = read_integer();
+    if (!fits(whole, dtype)) fail(token, cat(whole, " does not fit ", dtype), "use a wider dtype");
+    return whole;
   }
 
   int64_t read_integer() { return read_as<int64_t>("a whole number"); }

@@ -141,6 +141,8 @@ class Printer {
       out_ += exactly(real);
     } else if (dtype == DType::boolean) {
       out_ += whole != 0 ? "true" : "false";
+    } else if (dtype == DType::u64) {
+      out_ += std::to_string(static_cast<uint64_t>(whole));
     } else {
       out_ += std::to_string(whole);
     }

@@ -1,10 +1,11 @@
 """tf.keras: models, layers, losses, metrics, optimizers, with Keras 3's defaults."""
 from .. import missing as _missing
-from . import activations, backend, callbacks, constraints, initializers, layers, losses, metrics, models, optimizers, regularizers, utils  # noqa: F401
+from . import activations, backend, callbacks, constraints, initializers, layers, losses, metrics, mixed_precision, models, optimizers, regularizers, utils  # noqa: F401
 from .layers import Input, KerasTensor, Layer  # noqa: F401
 from .losses import Loss  # noqa: F401
 from .metrics import Metric  # noqa: F401
 from .models import Functional, Model, Sequential  # noqa: F401
+from .mixed_precision import DTypePolicy  # noqa: F401
 from .optimizers import Optimizer  # noqa: F401
 
 models.Layer, models.Input = Layer, Input

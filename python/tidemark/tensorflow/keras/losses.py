@@ -11,7 +11,7 @@ from .backend import epsilon, snake
 def prepared(y_true, y_pred):
     """Both as tensors of the predictions' dtype."""
     y_pred = convert(y_pred)
-    if not y_pred.dtype.is_floating:
+    if not y_pred.dtype.is_floating or y_pred.dtype.size < 4:  # Losses are float32, whatever layers compute in.
         y_pred = wrap(td.cast(y_pred._t, td.f32))
     y_true = convert(y_true)
     if y_true.dtype is not y_pred.dtype:

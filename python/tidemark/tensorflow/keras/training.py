@@ -116,11 +116,15 @@ class Trainer:
     def compile(self, optimizer="rmsprop", loss=None, loss_weights=None, metrics=None, weighted_metrics=None, run_eagerly=False, steps_per_execution=1,
                 jit_compile="auto", auto_scale_loss=True, **options):
         self.optimizer = optimizers.get(optimizer)
+        scales = auto_scale_loss and getattr(self, "dtype_policy", None) is not None and self.dtype_policy.name == "mixed_float16"
+        if scales and not isinstance(self.optimizer, optimizers.LossScaleOptimizer):
+            self.optimizer = optimizers.LossScaleOptimizer(self.optimizer)
         self.loss, self._loss_weights = loss, loss_weights
         self._metric_names = list(metrics or []) if not isinstance(metrics, dict) else metrics
         self._weighted_names = list(weighted_metrics or [])
         self.run_eagerly = run_eagerly
         self._loss_tracker = metrics_module.Mean(name="loss")
+        self._part_trackers = []  # Of several outputs.
         self._metrics = None
         self._functions = {}
         self.compiled = True
@@ -151,6 +155,8 @@ class Trainer:
             if loss is None:
                 continue
             value = _loss_object(loss)(t, p, sample_weight=weight)
+            if len(found) < len(self._part_trackers):  # Each loss without its weight.
+                self._part_trackers[len(found)].update_state(value, sample_weight=_size_of(p))
             found.append(value if share is None else value * float(share))
         return found
 
@@ -168,7 +174,7 @@ class Trainer:
         if not getattr(self, "compiled", False):
             return []
         own = [v for _, v in self._tracked() if isinstance(v, metrics_module.Metric)]
-        return [self._loss_tracker, *(m for group in (self._metrics or []) for m in group if m is not None), *(m for m in own if m is not self._loss_tracker)]
+        return [self._loss_tracker, *self._part_trackers, *(m for group in (self._metrics or []) for m in group if m is not None), *(m for m in own if m is not self._loss_tracker and not any(m is part for part in self._part_trackers))]
 
     metrics_names = property(lambda self: [m.name for m in self.metrics])
 
@@ -180,6 +186,10 @@ class Trainer:
         """The metrics of each output, once shapes are known."""
         targets, predictions = nest.flatten(y), nest.flatten(y_pred)
         names = self._metric_names
+        if len(predictions) > 1 and not self._part_trackers:
+            outputs = sorted(y_pred) if isinstance(y_pred, dict) else getattr(self, "output_names", [f"output_{i}" for i in range(len(predictions))])
+            losses = self._in_order(self.loss, y_pred, len(predictions))
+            self._part_trackers = [metrics_module.Mean(name=f"{name}_loss") for name, loss in zip(outputs, losses) if loss is not None]
         if len(predictions) == 1:
             wanted = [list(names.values())[0] if isinstance(names, dict) else names]
         elif isinstance(names, dict):
@@ -205,9 +215,10 @@ class Trainer:
         with GradientTape() as tape:
             y_pred = self(x, training=True)
             loss = self.compute_loss(x, y, y_pred, weight)
+            scaled = self.optimizer.scale_loss(loss)
         self._loss_tracker.update_state(loss, sample_weight=_size_of(x))
         variables = self.trainable_variables
-        self.optimizer.apply_gradients(zip(tape.gradient(loss, variables), variables))
+        self.optimizer.apply_gradients(zip(tape.gradient(scaled, variables), variables))
         return self.compute_metrics(x, y, y_pred, weight)
 
     def test_step(self, data):

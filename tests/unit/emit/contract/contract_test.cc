@@ -232,8 +232,8 @@ TEST_F(Contract, TakesEveryLayout) {
 }
 
 TEST_F(Contract, SumsEveryDType) {
-  for (const DType dtype :
-       {DType::f16, DType::bf16, DType::f32, DType::f64, DType::i32, DType::i64, DType::u8}) {
+  for (const DType dtype : {DType::f16, DType::bf16, DType::f32, DType::f64, DType::i32, DType::i64,
+                            DType::u8, DType::i16, DType::u32}) {
     for (const int64_t n : {1, 10, 40, 200}) {
       run_and_check({.m = 23, .n = n, .k = 600, .dtype = dtype, .batch = 2});
       run_and_check({.m = 1, .n = n, .k = 600, .dtype = dtype});

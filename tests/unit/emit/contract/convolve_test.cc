@@ -183,8 +183,8 @@ TEST_F(Convolve, CutsLongSumsInBlocks) {
 }
 
 TEST_F(Convolve, TakesGroupsGapsAndEveryDType) {
-  for (const DType dtype :
-       {DType::f16, DType::bf16, DType::f32, DType::f64, DType::i32, DType::i64, DType::u8}) {
+  for (const DType dtype : {DType::f16, DType::bf16, DType::f32, DType::f64, DType::i32, DType::i64,
+                            DType::u8, DType::i16, DType::u32}) {
     for (const int64_t groups : {1, 2, 4}) {
       for (const int64_t gap : {0, 3}) {
         Convolution p{.n = 2, .h = 12, .w = 10, .c_in = 8, .kh = 3, .kw = 2, .c_out = 12};

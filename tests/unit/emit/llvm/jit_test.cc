@@ -15,7 +15,8 @@ namespace tidemark {
 namespace {
 
 using Columns = BufferRef::Columns;
-constexpr DType kAll[] = {f16, bf16, f32, f64, i32, i64, u8, boolean};
+constexpr DType kAll[] = {f16, bf16, f32, f64, i8, i16, i32, i64, u8, u16, u32, u64, boolean};
+static_assert(std::size(kAll) == kDTypes);
 
 // Compiles all the problems' nests at once and compares each with the naive evaluator.
 void expect_same(const std::vector<Problem>& problems) {
@@ -172,7 +173,7 @@ TEST(Jit, FoldsAlongLanesInTheDefinedOrder) {
                                 100, 127, 128, 130, 4095, 4096, 4097, 8191, 8192, 8193, 20000}) {
     sizes.push_back({2, 1, columns});
   }
-  for (const DType dtype : {f32, f64, i32, i64, u8, boolean}) {
+  for (const DType dtype : {f32, f64, i16, i32, i64, u8, u32, u64, boolean}) {
     for (const Monoid monoid : {Monoid::sum, Monoid::product, Monoid::minimum, Monoid::maximum}) {
       if (!is_defined(monoid, dtype)) continue;
       const Nest nest = fold_nest(Nest::Order::lanes, monoid, dtype);
@@ -193,7 +194,7 @@ TEST(Jit, FoldsAlongColumnsInTheDefinedOrder) {
   // Whole rows, rows in parts, and several rows at a time.
   for (const int64_t columns : {200, 300, 1024, 1025, 2100, 5000}) sizes.push_back({1, 9, columns});
   sizes.push_back({1, 520, 1100});
-  for (const DType dtype : {f32, f64, i32, i64, u8, boolean}) {
+  for (const DType dtype : {f32, f64, i16, i32, i64, u8, u32, u64, boolean}) {
     for (const Monoid monoid : {Monoid::sum, Monoid::product, Monoid::minimum, Monoid::maximum}) {
       if (!is_defined(monoid, dtype)) continue;
       expect_same({.nest = fold_nest(Nest::Order::columns, monoid, dtype), .is_tame = true}, sizes);

@@ -112,10 +112,10 @@ std::string text_of(const std::byte* at, DType dtype) {
     std::memcpy(&word, at, sizeof(T));
     std::ostringstream out;
     out.precision(17);
-    if constexpr (sizeof(T) == 2) {
-      out << static_cast<float>(value);
-    } else {
+    if constexpr (std::is_arithmetic_v<T>) {
       out << +value;
+    } else {
+      out << static_cast<float>(value);
     }
     out << " (0x" << std::hex << word << ")";
     return out.str();

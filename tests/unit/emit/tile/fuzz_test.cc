@@ -36,7 +36,9 @@ class RandomCall {
   T one_of(std::initializer_list<T> values) {
     return values.begin()[below(static_cast<int64_t>(values.size()))];
   }
-  DType any_dtype() { return one_of({f32, f32, f32, f64, i32, i64, u8, boolean, f16, bf16}); }
+  DType any_dtype() {
+    return one_of({f32, f32, f32, f64, i32, i64, u8, boolean, f16, bf16, i8, i16, u16, u32, u64});
+  }
   Columns any_columns() { return one_of({Columns::unit, Columns::unit, Columns::strided}); }
 
   int32_t any_expr() {

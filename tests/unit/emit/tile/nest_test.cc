@@ -98,7 +98,7 @@ TEST(TileNest, MapsNothing) {
 }
 
 TEST(TileNest, FollowsStrides) {
-  for (const DType dtype : {f32, f64, i32, i64, u8}) {
+  for (const DType dtype : {f32, f64, i16, i32, i64, u8, u64}) {
     for (const int64_t columns : {1, 5, 40, 700, 1500}) {
       const Nest nest = polynomial(dtype, Columns::strided, Columns::strided);
       for (const int64_t stride : {1, 2, -1, -3}) {
@@ -148,7 +148,7 @@ TEST(TileNest, RepeatsAlongColumns) {
 }
 
 TEST(TileNest, FoldsInTheDefinedOrder) {
-  for (const DType dtype : {f32, f64, i32, i64, u8, boolean}) {
+  for (const DType dtype : {f32, f64, i8, i32, i64, u8, u16, u64, boolean}) {
     for (const Monoid monoid : kAllMonoids) {
       if (!is_defined(monoid, dtype)) continue;
       for (const int64_t n : {0, 1, 3, 31, 32, 33, 63, 64, 65, 200, 1023, 1025, 4095, 4096, 4097,

@@ -8,7 +8,7 @@ from ... import dtypes, nest
 from ...shapes import TensorShape
 from ...tensor import Tensor, convert, is_tensor, wrap
 from ...variable import Variable
-from .. import constraints, regularizers
+from .. import constraints, mixed_precision, regularizers
 from ..backend import KerasVariable, snake, unique_name
 from ..initializers import get as get_initializer
 from .symbolic import KerasTensor, call_symbolically, is_symbolic
@@ -26,13 +26,14 @@ class Layer:
             raise TypeError(f"{type(self).__name__}: unknown options {sorted(options)}")
         self.name = name or unique_name(snake(type(self).__name__))
         self._trainable, self.built = trainable, False
-        self.dtype = dtypes.as_dtype(dtype or "float32").name
+        self.dtype_policy = mixed_precision.get(dtype)
         self._own, self._added_losses, self.activity_regularizer = [], [], regularizers.get(activity_regularizer)
         self.supports_masking = False
         self._nodes = []
 
-    compute_dtype = property(lambda self: self.dtype)
-    variable_dtype = property(lambda self: self.dtype)
+    compute_dtype = property(lambda self: self.dtype_policy.compute_dtype)
+    variable_dtype = property(lambda self: self.dtype_policy.variable_dtype)
+    dtype = property(lambda self: self.dtype_policy.variable_dtype)
 
     # ---- weights ---------------------------------------------------------------------------------
 
@@ -170,8 +171,9 @@ class Layer:
     def __call__(self, *args, **kwargs):
         if is_symbolic((args, kwargs)):
             return call_symbolically(self, args, kwargs)
-        args = tuple(_as_tensors(a, self.dtype) for a in args)
-        return self._run(args, kwargs)
+        args = tuple(_as_tensors(a, self.compute_dtype) for a in args)
+        with mixed_precision.scope(self.dtype_policy):
+            return self._run(args, kwargs)
 
     def _run(self, args, kwargs):
         parameters = _parameters(type(self).call)
@@ -211,7 +213,7 @@ class Layer:
                 result._mask = made
 
     def compute_output_shape(self, input_shape):
-        out = call_symbolically(self, (KerasTensor(input_shape, self.dtype),), {}, records=False)
+        out = call_symbolically(self, (KerasTensor(input_shape, self.compute_dtype),), {}, records=False)
         return tuple(out.shape)
 
     # ---- symbolic --------------------------------------------------------------------------------
@@ -232,7 +234,7 @@ class Layer:
         raise AttributeError(f"The layer {self.name} has never been called and thus has no defined {what}.")
 
     def get_config(self):
-        return {"name": self.name, "trainable": self._trainable, "dtype": self.dtype}
+        return {"name": self.name, "trainable": self._trainable, "dtype": self.dtype_policy.name}
 
     @classmethod
     def from_config(cls, config):

@@ -1,6 +1,7 @@
 """tf.keras.optimizers."""
 from . import schedules  # noqa: F401
 from .base import Optimizer  # noqa: F401
+from .loss_scale import LossScaleOptimizer  # noqa: F401
 from .rules import SGD, Adadelta, Adagrad, Adam, Adamax, AdamW, Ftrl, Lion, Nadam, RMSprop  # noqa: F401
 
 _ALL = {c.__name__.lower(): c for c in (SGD, Adam, AdamW, RMSprop, Adagrad, Adadelta, Adamax, Nadam, Ftrl, Lion)}

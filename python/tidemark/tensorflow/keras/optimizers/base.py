@@ -176,12 +176,16 @@ class Optimizer:
         for v in var_list if self.use_ema else []:
             v.assign(self._averages[self._index(v)].value())
 
+    def scale_loss(self, loss):
+        """The loss whose gradients `apply` takes."""
+        return loss
+
     def minimize(self, loss, var_list, tape=None):
         if callable(loss):
             from ...gradients import GradientTape
 
             with GradientTape() as tape:
-                loss = loss()
+                loss = self.scale_loss(loss())
         gradients = tape.gradient(loss, list(var_list))
         return self.apply_gradients(zip(gradients, var_list))
 
