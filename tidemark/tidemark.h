@@ -46,6 +46,7 @@
 #include "tidemark/nn/kv_cache.h"
 #include "tidemark/nn/lambda.h"
 #include "tidemark/nn/norm.h"
+#include "tidemark/nn/pool.h"
 #include "tidemark/nn/policy.h"
 #include "tidemark/nn/predict.h"
 #include "tidemark/nn/recurrent.h"

@@ -1,5 +1,7 @@
 #include "arguments.h"
 
+#include <algorithm>
+
 #include "dtype.h"
 #include "errors.h"
 #include "shape.h"
@@ -93,13 +95,16 @@ std::vector<Tensor> Arguments::tensors(size_t i) {
   return list;
 }
 
-std::array<int64_t, 2> Arguments::pair(size_t i) const {
+void Arguments::axis_items(size_t i, std::span<int64_t> items) const {
   const std::vector<int64_t> list = integers(i);
-  if (list.size() == 1) return {list[0], list[0]};
-  if (list.size() != 2)
-    throw UserError(cat(name(i), ": ", list.size(), " numbers, and 2 are wanted"), at,
-                    cat("write ", name(i), "=(1, 1)"));
-  return {list[0], list[1]};
+  if (list.size() == 1) {
+    std::ranges::fill(items, list[0]);
+    return;
+  }
+  if (list.size() != items.size())
+    throw UserError(cat(name(i), ": ", list.size(), " numbers, and ", items.size(), " are wanted"),
+                    at, cat("write ", name(i), items.size() == 2 ? "=(1, 1)" : "=(1, 1, 1)"));
+  std::ranges::copy(list, items.begin());
 }
 
 Shape Arguments::shape(size_t i) {
@@ -133,6 +138,17 @@ Padding2 Arguments::pairs(size_t i) const {
     list.emplace_back(both[0], both[1]);
   }
   return list;
+}
+
+WindowPadding Arguments::padding(size_t i) const {
+  if (PyUnicode_Check(objects_[i])) {
+    const int rule = word(i);
+    if (rule < 2) return static_cast<Padding>(rule);
+  }
+  if (PySequence_Check(objects_[i]) == 0 || PyUnicode_Check(objects_[i]))
+    throw UserTypeError(cat(name(i), ": ", Py_TYPE(objects_[i])->tp_name, " is no padding"), at,
+                        "give \"valid\", \"same\" or a pair (before, after) for each axis");
+  return pairs(i);
 }
 
 int Arguments::word(size_t i) const {

@@ -68,7 +68,8 @@ class Arguments {
     return is_none(i) ? std::nullopt : std::optional(integer(i));
   }
   std::vector<int64_t> integers(size_t i) const { return integers_from(objects_[i], name(i), at); }
-  std::array<int64_t, 2> pair(size_t i) const;
+  // One number for all axes of an image, or one for each.
+  void axis_items(size_t i, std::span<int64_t> items) const;
   double real(size_t i) const { return real_from(objects_[i], name(i), at); }
   std::optional<double> maybe_real(size_t i) const {
     return is_none(i) ? std::nullopt : std::optional(real(i));
@@ -84,6 +85,8 @@ class Arguments {
   }
   std::optional<random::Key> maybe_key(size_t i) const;
   Padding2 pairs(size_t i) const;
+  // "valid", "same", or pairs.
+  WindowPadding padding(size_t i) const;
   // The number of a word in "valid|same".
   int word(size_t i) const;
 

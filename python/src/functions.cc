@@ -90,25 +90,104 @@ PyObject* run_matmul(Arguments& in) {
   return in.compute([&] { return matmul(a, b, options, in.at); });
 }
 
-PyObject* run_conv2d(Arguments& in) {
+// An item for each axis of an image: strides, dilations, sizes of windows.
+void read(Arguments& in, size_t i, int64_t& item) { item = in.integer(i); }
+template <size_t n>
+void read(Arguments& in, size_t i, std::array<int64_t, n>& items) {
+  in.axis_items(i, items);
+}
+template <class T>
+void read(Arguments& in, size_t i, std::optional<T>& items) {
+  if (!in.is_none(i)) read(in, i, items.emplace());
+}
+ImageLayout layout_of(const Arguments& in, size_t i) {
+  return static_cast<ImageLayout>(in.word(i));
+}
+
+// Options of convolutions, in the order of the catalogue, from argument `i` on.
+template <class Options>
+Options convolution_options(Arguments& in, size_t i) {
+  Options options;
+  read(in, i++, options.strides);
+  options.padding = in.padding(i++);
+  if constexpr (requires { options.sizes; }) {
+    if (!in.is_none(i)) options.sizes = in.shape(i);
+    ++i;
+  }
+  read(in, i++, options.dilations);
+  if constexpr (requires { options.groups; }) options.groups = in.integer(i++);
+  options.layout = layout_of(in, i);
+  return options;
+}
+
+template <auto function, class Options>
+PyObject* convolution(Arguments& in) {
   const Operand &x = in.operand(0), &w = in.operand(1);
-  const ConvOptions options{.strides = in.pair(2),
-                            .padding = static_cast<Padding>(in.word(3)),
-                            .dilations = in.pair(4),
-                            .groups = in.integer(5),
-                            .layout = static_cast<ImageLayout>(in.word(6))};
-  return in.compute([&] { return conv2d(x, w, options, in.at); });
+  const Options options = convolution_options<Options>(in, 2);
+  return in.compute([&] { return function(x, w, options, in.at); });
+}
+
+template <auto function, class Options>
+PyObject* separable(Arguments& in) {
+  const Operand &x = in.operand(0), &deep = in.operand(1), &point = in.operand(2);
+  const Options options = convolution_options<Options>(in, 3);
+  return in.compute([&] { return function(x, deep, point, options, in.at); });
+}
+
+template <auto function, class Options>
+PyObject* pool(Arguments& in) {
+  const Operand& x = in.operand(0);
+  Options options;
+  read(in, 1, options.size);
+  read(in, 2, options.strides);
+  options.padding = in.padding(3);
+  options.layout = layout_of(in, 4);
+  return in.compute([&] { return function(x, options, in.at); });
 }
 
 template <auto function>
-PyObject* pool(Arguments& in) {
+PyObject* adaptive(Arguments& in) {
   const Operand& x = in.operand(0);
-  PoolOptions options{.size = in.pair(1),
-                      .strides = {},
-                      .padding = static_cast<Padding>(in.word(3)),
-                      .layout = static_cast<ImageLayout>(in.word(4))};
-  if (!in.is_none(2)) options.strides = in.pair(2);
-  return in.compute([&] { return function(x, options, in.at); });
+  const std::vector<int64_t> sizes = in.integers(1);
+  const LayoutOptions options{layout_of(in, 2)};
+  return in.compute([&] { return function(x, sizes, options, in.at); });
+}
+
+template <auto function>
+PyObject* shuffled(Arguments& in) {
+  const Operand& x = in.operand(0);
+  const int64_t factor = in.integer(1);
+  const LayoutOptions options{layout_of(in, 2)};
+  return in.compute([&] { return function(x, factor, options, in.at); });
+}
+
+PyObject* run_extract_patches(Arguments& in) {
+  const Operand& x = in.operand(0);
+  const std::vector<int64_t> sizes = in.integers(1);
+  PatchOptions options;
+  if (!in.is_none(2)) options.strides = in.integers(2);
+  if (!in.is_none(3)) options.dilations = in.integers(3);
+  options.padding = in.padding(4);
+  options.layout = layout_of(in, 5);
+  return in.compute([&] { return extract_patches(x, sizes, options, in.at); });
+}
+
+PyObject* run_resize(Arguments& in) {
+  const Operand& x = in.operand(0);
+  const Shape sizes = in.shape(1);
+  const ResizeOptions options{static_cast<Resizing>(in.word(2)), in.boolean(3), layout_of(in, 4)};
+  return in.compute([&] { return resize(x, sizes, options, in.at); });
+}
+
+PyObject* run_pad(Arguments& in) {
+  const Operand& x = in.operand(0);
+  const Padding2 widths = in.pairs(1);
+  const Operand& value = in.operand(2);
+  const int mode = in.word(3);
+  return in.compute([&] {
+    return mode == 0 ? pad(x, widths, value, in.at)
+                     : pad(x, widths, static_cast<PadMode>(mode - 1), in.at);
+  });
 }
 
 template <auto function>
@@ -481,7 +560,9 @@ constexpr Binding kBindings[] = {
     {"broadcast_to", plain<broadcast_to>},
     {"cast", plain<cast>},
     {"concat", plain<concat>},
-    {"pad", plain<pad>},
+    {"pad", run_pad,
+     "x: tensor, widths: pairs, value: tensor = 0, mode: constant|reflect|symmetric|edge = "
+     "constant"},
     {"reshape", plain<reshape>},
     {"stop_gradient", plain<stop_gradient>},
     {"transpose", run_transpose},
@@ -515,7 +596,8 @@ constexpr Binding kBindings[] = {
     {"argsort", sorted<argsort>},
     {"take_along_axis", plain<take_along_axis>},
     {"top_k", plain<top_k>},
-    {"conv2d", run_conv2d},
+    {"conv2d", convolution<conv2d, ConvOptions>},
+    {"conv3d", convolution<conv3d, Conv3dOptions>},
     {"matmul", run_matmul},
     {"linalg::cholesky", plain<linalg::cholesky>},
     {"linalg::eigh", plain<linalg::eigh>},
@@ -553,8 +635,26 @@ constexpr Binding kBindings[] = {
     {"kron", plain<kron>},
     {"cross", plain<cross>},
     {"cdist", plain<cdist>},
-    {"max_pool", pool<max_pool>},
-    {"avg_pool", pool<avg_pool>},
+    {"conv1d", convolution<conv1d, Conv1dOptions>},
+    {"conv_transpose1d", convolution<conv_transpose1d, ConvTranspose1dOptions>},
+    {"conv_transpose2d", convolution<conv_transpose2d, ConvTranspose2dOptions>},
+    {"conv_transpose3d", convolution<conv_transpose3d, ConvTranspose3dOptions>},
+    {"depthwise_conv2d", convolution<depthwise_conv2d, DepthwiseOptions>},
+    {"depthwise_conv1d", convolution<depthwise_conv1d, Depthwise1dOptions>},
+    {"separable_conv2d", separable<separable_conv2d, DepthwiseOptions>},
+    {"separable_conv1d", separable<separable_conv1d, Depthwise1dOptions>},
+    {"resize", run_resize},
+    {"pixel_shuffle", shuffled<pixel_shuffle>},
+    {"pixel_unshuffle", shuffled<pixel_unshuffle>},
+    {"max_pool", pool<max_pool, PoolOptions>},
+    {"avg_pool", pool<avg_pool, PoolOptions>},
+    {"max_pool1d", pool<max_pool1d, Pool1dOptions>},
+    {"avg_pool1d", pool<avg_pool1d, Pool1dOptions>},
+    {"max_pool3d", pool<max_pool3d, Pool3dOptions>},
+    {"avg_pool3d", pool<avg_pool3d, Pool3dOptions>},
+    {"adaptive_max_pool", adaptive<adaptive_max_pool>},
+    {"adaptive_avg_pool", adaptive<adaptive_avg_pool>},
+    {"extract_patches", run_extract_patches},
     {"mean", reduce<mean>},
     {"var", reduce<var>},
     {"std", reduce<tidemark::std>},

@@ -1,90 +1,10 @@
 // td.nn: the layers. Each is an object of C++; options are keyword arguments.
-#include <nanobind/stl/optional.h>
-#include <nanobind/stl/string.h>
-
-#include "convert.h"
 #include "dtype.h"
 #include "errors.h"
-#include "nn.h"
-#include "source.h"
-#include "variable.h"
-
-// Height and width: 3 or (3, 5).
-template <>
-struct nanobind::detail::type_caster<tidemark::nn::Size2> {
-  tidemark::nn::Size2 value = 1;
-  static constexpr auto Name = const_name("int | tuple[int, int]");
-  template <class T>
-  using Cast = tidemark::nn::Size2;
-  template <class T>
-  static constexpr bool can_cast() {
-    return true;
-  }
-  explicit operator tidemark::nn::Size2() { return value; }
-  bool from_python(handle source, uint8_t, cleanup_list*) noexcept {
-    long numbers[2] = {0, 0};
-    if (PyLong_Check(source.ptr())) {
-      numbers[0] = numbers[1] = PyLong_AsLong(source.ptr());
-    } else if (PyTuple_Check(source.ptr()) && PyTuple_GET_SIZE(source.ptr()) == 2) {
-      for (int i = 0; i < 2; ++i) numbers[i] = PyLong_AsLong(PyTuple_GET_ITEM(source.ptr(), i));
-    } else {
-      return false;
-    }
-    if (PyErr_Occurred() != nullptr) {
-      PyErr_Clear();
-      return false;
-    }
-    value = tidemark::nn::Size2(numbers[0], numbers[1]);
-    return true;
-  }
-  static handle from_cpp(tidemark::nn::Size2 size, rv_policy, cleanup_list*) noexcept {
-    return Py_BuildValue("(ll)", static_cast<long>(size.height), static_cast<long>(size.width));
-  }
-};
+#include "layer_class.h"
 
 namespace tidemark::python {
 namespace {
-
-using nb::arg;
-
-template <class Layer>
-Tensor call(const Layer& layer, nb::handle x) {
-  const Source at = calling_line();
-  const Tensor input = tensor_from(x, at);
-  const nb::gil_scoped_release released;
-  return layer(input, at);
-}
-
-template <class Layer>
-nb::class_<Layer> layer_class(nb::module_& nn, const char* name, const char* doc) {
-  nb::class_<Layer> bound(nn, name, doc, nb::dynamic_attr(), nb::is_weak_referenceable());
-  make_part<Layer>(bound);
-  bound.def("__call__", call<Layer>, arg("x"));
-  if constexpr (requires(const Layer& layer) { layer.name(); })
-    bound.def_prop_ro("name", &Layer::name);
-  if constexpr (requires(const Layer& layer) { layer.policy(); })
-    bound.def_prop_ro("policy", [](const Layer& layer) { return layer.policy(); });
-  return bound;
-}
-
-// A handle is read and assigned as a whole: what was read stays the Variable that it was.
-template <class Layer, class Field>
-void field(nb::class_<Layer>& bound, const char* name, Field Layer::* place, const char* doc) {
-  const auto get = [place](const Layer& layer) -> nb::object {
-    if constexpr (std::is_same_v<Field, Variable>)
-      return wrap(layer.*place);
-    else
-      return layer.*place ? wrap(*(layer.*place)) : nb::none();
-  };
-  const auto set = [place](Layer& layer, const Field& value) { layer.*place = value; };
-  bound.def_prop_rw(name, get, set, nb::for_setter(nb::arg("value").none()), doc);
-}
-
-Padding padding_from(const std::string& name, const char* layer, Source at) {
-  if (name == "valid") return Padding::valid;
-  if (name == "same") return Padding::same;
-  throw UserError(cat(layer, ": padding is \"", name, "\""), at, "give \"valid\" or \"same\"");
-}
 
 void bind_dense(nb::module_& nn) {
   auto dense =
@@ -151,53 +71,6 @@ void bind_basic(nb::module_& nn) {
             new (self) nn::Activation(activation_from(function, calling_line()));
           },
           arg("function").none());
-}
-
-void bind_conv(nb::module_& nn) {
-  auto conv =
-      layer_class<nn::Conv2D>(nn, "Conv2D", "Convolution of images, [n, height, width, channels].");
-  conv.def(
-      "__init__",
-      [](nn::Conv2D* self, int64_t filters, nn::Size2 window, nn::Size2 strides,
-         const std::string& padding, nn::Size2 dilations, int64_t groups, nb::handle activation,
-         bool use_bias, nb::handle kernel_initializer, nb::handle bias_initializer,
-         nb::handle dtype, std::string name) {
-        const Source at = calling_line();
-        new (self) nn::Conv2D(filters, window,
-                              {.strides = strides,
-                               .padding = padding_from(padding, "nn.Conv2D", at),
-                               .dilations = dilations,
-                               .groups = groups,
-                               .activation = activation_from(activation, at),
-                               .use_bias = use_bias,
-                               .kernel_initializer = initializer_from(kernel_initializer),
-                               .bias_initializer = initializer_from(bias_initializer),
-                               .dtype = policy_from(dtype),
-                               .name = std::move(name)},
-                              at);
-      },
-      arg("filters"), arg("window"), nb::kw_only(), arg("strides") = nn::Size2(1),
-      arg("padding") = "valid", arg("dilations") = nn::Size2(1), arg("groups") = 1,
-      arg("activation") = nb::none(), arg("use_bias") = true,
-      arg("kernel_initializer") = nn.attr("initializers").attr("glorot_uniform"),
-      arg("bias_initializer") = nn.attr("initializers").attr("zeros"), arg("dtype") = nb::none(),
-      arg("name") = "");
-  field(conv, "kernel", &nn::Conv2D::kernel, "[height, width, channels / groups, filters]");
-  field(conv, "bias", &nn::Conv2D::bias, "[filters], or None.");
-}
-
-template <class Pool>
-void bind_pool(nb::module_& nn, const char* name, const char* doc) {
-  layer_class<Pool>(nn, name, doc)
-      .def(
-          "__init__",
-          [](Pool* self, nn::Size2 window, std::optional<nn::Size2> strides,
-             const std::string& padding) {
-            new (self) Pool(window, {.strides = strides,
-                                     .padding = padding_from(padding, "pooling", calling_line())});
-          },
-          arg("window") = nn::Size2(2), nb::kw_only(), arg("strides") = nb::none(),
-          arg("padding") = "valid");
 }
 
 void bind_norms(nb::module_& nn) {
@@ -513,14 +386,7 @@ void bind_layers(nb::module_& nn) {
   });
   bind_dense(nn);
   bind_basic(nn);
-  bind_conv(nn);
-  bind_pool<nn::MaxPool2D>(nn, "MaxPool2D", "The largest element of each window.");
-  bind_pool<nn::AveragePool2D>(nn, "AveragePool2D",
-                               "The mean of each window; padding does not count.");
-  layer_class<nn::GlobalAveragePool2D>(
-      nn, "GlobalAveragePool2D",
-      "The mean of each channel: [n, height, width, channels] becomes [n, channels].")
-      .def(nb::init<>());
+  bind_image_layers(nn);
   bind_norms(nn);
   bind_group_norms(nn);
   bind_kv_cache(nn);

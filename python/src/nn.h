@@ -16,5 +16,6 @@ Initializer initializer_from(nb::handle object);
 TensorSpec spec_from(nb::handle object, Source at);
 
 void bind_layers(nb::module_& nn);
+void bind_image_layers(nb::module_& nn);
 
 }  // namespace tidemark::python

@@ -13,7 +13,8 @@ ROWS = [
     if (found := re.fullmatch(r"\| .* \| `([^`]+)` \| `[^`]+` \|", line))
 ]
 # Snippets whose operands have other shapes than a matrix of four columns.
-SHAPES = {"einsum": ([2, 3, 4], [2, 4, 5], None), "conv2d": ([1, 5, 5, 2], None, [3, 3, 2, 4]), "x[0, :, ::2]": ([2, 3, 4], None, None),
+SHAPES = {"einsum": ([2, 3, 4], [2, 4, 5], None), "conv2d": ([1, 5, 5, 2], None, [3, 3, 2, 4]), "conv_transpose2d": ([1, 3, 4, 4], None, [3, 3, 2, 4]),
+          "td.resize": ([1, 5, 5, 2], None, None), "x[0, :, ::2]": ([2, 3, 4], None, None),
           "td.transpose": ([4, 6], None, None), "td.split": ([4, 6], None, None), "td.top_k": ([4, 6], None, None)}
 
 

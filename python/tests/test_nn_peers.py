@@ -90,6 +90,132 @@ def test_pools_of_whole_images_and_flatten():
     compare(nn.Flatten(), array(2, 5, 4, 3), [], lambda x: x.flatten(1))
 
 
+def first(x):
+    """Channels first, for any number of axes."""
+    return x.movedim(-1, 1)
+
+
+def last(x):
+    return x.movedim(1, -1)
+
+
+CONVOLUTIONS = {1: (nn.Conv1D, F.conv1d), 2: (nn.Conv2D, F.conv2d), 3: (nn.Conv3D, F.conv3d)}
+TRANSPOSES = {1: (nn.Conv1DTranspose, F.conv_transpose1d), 2: (nn.Conv2DTranspose, F.conv_transpose2d), 3: (nn.Conv3DTranspose, F.conv_transpose3d)}
+SIZES = {1: (9,), 2: (7, 6), 3: (4, 5, 6)}
+
+
+@pytest.mark.parametrize("axes, strides, dilations, groups, pad", [(1, 1, 1, 1, 0), (1, 2, 2, 2, 2), (3, 1, 1, 1, 1), (3, 2, 1, 2, 1), (3, (1, 2, 3), (2, 1, 1), 1, 2), (2, (2, 3), 1, 2, 1)])
+def test_convolutions(axes, strides, dilations, groups, pad):
+    made, theirs = CONVOLUTIONS[axes]
+    layer = made(4, (3, 2, 2)[:axes] if axes > 1 else 3, strides=strides, dilations=dilations, groups=groups, padding=[(pad, pad)] * axes, dtype=td.f64)
+    x = array(2, *SIZES[axes], 2 * groups)
+    layer(x)
+    compare(layer, x, [layer.kernel, layer.bias],
+            lambda x, w, b: last(theirs(first(x), w.permute(-1, -2, *range(axes)), b, strides, pad, dilations, groups)))
+
+
+@pytest.mark.parametrize("axes, strides, dilations, groups, pad", [(1, 3, 1, 1, 0), (1, 2, 2, 2, 1), (2, 2, 1, 1, 0), (2, (3, 1), (1, 2), 2, 1), (2, 1, 1, 1, 1), (3, 2, 1, 1, 1), (3, (1, 2, 2), 1, 2, 0)])
+def test_transposed_convolutions(axes, strides, dilations, groups, pad):
+    made, theirs = TRANSPOSES[axes]
+    layer = made(2 * groups, (3, 2, 4)[:axes] if axes > 1 else 3, strides=strides, dilations=dilations, groups=groups, padding=[(pad, pad)] * axes, dtype=td.f64)
+    x = array(2, *SIZES[axes], 3 * groups)
+    layer(x)
+    compare(layer, x, [layer.kernel, layer.bias],
+            lambda x, w, b: last(theirs(first(x), w.permute(-1, -2, *range(axes)), b, strides, pad, 0, groups, dilations)))
+
+
+def test_sizes_of_transposed_convolutions():
+    x, w = td.Variable(array(1, 4, 5, 3)), td.Variable(array(3, 3, 2, 3, seed=1))
+    function = lambda x: td.conv_transpose2d(x, w, strides=[2, 3], padding=[(1, 1), (0, 0)], sizes=[8, 17])
+    compare(function, array(1, 4, 5, 3), [w], lambda x, w: last(F.conv_transpose2d(first(x), w.permute(3, 2, 0, 1), None, (2, 3), (1, 0), (1, 2))))
+
+
+@pytest.mark.parametrize("times", [1, 3])
+def test_depthwise_and_separable(times):
+    deep = lambda x, w, **options: F.conv2d(first(x), w.permute(2, 3, 0, 1).reshape(-1, 1, *w.shape[:2]), groups=x.shape[-1], **options)
+    layer = nn.DepthwiseConv2D((3, 2), times=times, strides=(2, 1), dtype=td.f64)
+    x = array(2, 7, 6, 4)
+    layer(x)
+    compare(layer, x, [layer.kernel, layer.bias], lambda x, w, b: last(deep(x, w, stride=(2, 1))) + b)
+    layer = nn.SeparableConv2D(5, 3, times=times, padding=[(1, 1), (1, 1)], activation="tanh", dtype=td.f64)
+    layer(x)
+    compare(layer, x, [layer.depthwise_kernel, layer.pointwise_kernel, layer.bias],
+            lambda x, w, p, b: torch.tanh(last(F.conv2d(deep(x, w, padding=1), p.permute(3, 2, 0, 1), b))))
+    row = nn.SeparableConv1D(5, 3, times=times, dtype=td.f64)
+    x = array(2, 9, 4)
+    row(x)
+    compare(row, x, [row.depthwise_kernel, row.pointwise_kernel, row.bias],
+            lambda x, w, p, b: last(F.conv1d(F.conv1d(first(x), w.permute(1, 2, 0).reshape(-1, 1, 3), groups=4), p.permute(2, 1, 0), b)))
+
+
+POOLS = {
+    "max1d": (nn.MaxPool1D(3, strides=2, padding=[(1, 1)]), (2, 9, 3), lambda x: F.max_pool1d(x, 3, 2, 1)),
+    "average1d": (nn.AveragePool1D(3, strides=1, padding=[(1, 1)]), (2, 9, 3), lambda x: F.avg_pool1d(x, 3, 1, 1, count_include_pad=False)),
+    "max3d": (nn.MaxPool3D((2, 3, 2), strides=(1, 2, 2)), (2, 4, 5, 6, 2), lambda x: F.max_pool3d(x, (2, 3, 2), (1, 2, 2))),
+    "average3d": (nn.AveragePool3D(2), (2, 4, 5, 6, 2), lambda x: F.avg_pool3d(x, 2)),
+    "global max3d": (nn.GlobalMaxPool3D(), (2, 3, 4, 2, 3), lambda x: torch.amax(x, (2, 3, 4))),
+    "global average1d": (nn.GlobalAveragePool1D(), (2, 7, 3), lambda x: torch.mean(x, 2)),
+    "adaptive average2d": (nn.AdaptiveAveragePool2D((3, 5)), (2, 7, 9, 3), lambda x: F.adaptive_avg_pool2d(x, (3, 5))),
+    "adaptive average up": (nn.AdaptiveAveragePool1D(11), (2, 4, 3), lambda x: F.adaptive_avg_pool1d(x, 11)),
+    "adaptive max2d": (nn.AdaptiveMaxPool2D((3, 4)), (2, 7, 8, 3), lambda x: F.adaptive_max_pool2d(x, (3, 4))),
+    "adaptive max3d": (nn.AdaptiveMaxPool3D((2, 1, 3)), (1, 5, 3, 4, 2), lambda x: F.adaptive_max_pool3d(x, (2, 1, 3))),
+    "up 2d": (nn.UpSampling2D((2, 3)), (2, 3, 4, 2), lambda x: F.interpolate(x, scale_factor=(2, 3))),
+    "up 1d": (nn.UpSampling1D(2, method="bilinear"), (2, 5, 2), lambda x: F.interpolate(x, scale_factor=2, mode="linear")),
+    "up 3d": (nn.UpSampling3D(2, method="bilinear"), (1, 3, 2, 4, 2), lambda x: F.interpolate(x, scale_factor=2, mode="trilinear")),
+}
+
+
+@pytest.mark.parametrize("name", POOLS)
+def test_pools_of_other_axes(name):
+    layer, shape, function = POOLS[name]
+    compare(layer, array(*shape), [], lambda x: (lambda y: last(y) if y.ndim > 2 else y)(function(first(x))))
+
+
+@pytest.mark.parametrize("method", ["nearest-exact", "bilinear", "bicubic"])
+@pytest.mark.parametrize("sizes", [(5, 9), (13, 4), (3, 3), (20, 7)])
+def test_resize(method, sizes):
+    """PyTorch's cubic without antialias has another slope, -3/4; jax.image is its judge elsewhere."""
+    antialias = method == "bicubic" or (method == "bilinear" and sizes[0] == 3)
+    options = {"antialias": antialias} if method != "nearest-exact" else {}
+    compare(nn.Resize(sizes, method=method.split("-")[0], antialias=antialias), array(2, 10, 7, 3), [],
+            lambda x: last(F.interpolate(first(x), sizes, mode=method, **options)))
+
+
+@pytest.mark.parametrize("mode, theirs", [("reflect", "reflect"), ("edge", "replicate")])
+def test_pad(mode, theirs):
+    compare(lambda x: td.pad(x, [(0, 0), (2, 1), (0, 3), (0, 0)], mode=mode), array(2, 4, 5, 3), [],
+            lambda x: last(F.pad(first(x), (0, 3, 2, 1), mode=theirs)))
+
+
+def test_pad_symmetric():
+    x = np.arange(12.0).reshape(3, 4)
+    for mode in ("reflect", "symmetric", "edge"):
+        np.testing.assert_array_equal(td.pad(x, [(2, 1), (1, 3)], mode=mode), np.pad(x, [(2, 1), (1, 3)], mode=mode))
+        np.testing.assert_array_equal(td.pad(x.astype(np.int32), [(0, 2), (0, 0)], mode=mode), np.pad(x.astype(np.int32), [(0, 2), (0, 0)], mode=mode))
+
+
+def test_pixels_and_patches():
+    compare(lambda x: td.pixel_shuffle(x, 2), array(2, 3, 2, 12), [], lambda x: last(F.pixel_shuffle(first(x), 2)))
+    compare(lambda x: td.pixel_unshuffle(x, 3), array(2, 6, 3, 2), [], lambda x: last(F.pixel_unshuffle(first(x), 3)))
+
+    def patches(x):
+        n, c = x.shape[0], x.shape[-1]
+        columns = F.unfold(first(x), (3, 2), dilation=(1, 2), padding=1, stride=(2, 1))
+        return columns.reshape(n, c, 6, -1).permute(0, 3, 2, 1).reshape(n, 4, 6, 6 * c)
+
+    compare(lambda x: td.extract_patches(x, [3, 2], strides=[2, 1], dilations=[1, 2], padding=[(1, 1), (1, 1)]), array(2, 7, 6, 3), [], patches)
+
+
+def test_layouts_with_channels_first():
+    x, w = array(2, 3, 6, 7), array(3, 3, 3, 5, seed=1)
+    for ours, theirs in ((lambda x: td.conv2d(x, w, layout="nchw"), lambda x: td.conv2d(x, w)),
+                         (lambda x: td.resize(x, [4, 9], layout="nchw"), lambda x: td.resize(x, [4, 9])),
+                         (lambda x: td.max_pool(x, layout="nchw"), lambda x: td.max_pool(x)),
+                         (lambda x: td.conv_transpose2d(x, w.transpose(0, 1, 3, 2), layout="nchw"), lambda x: td.conv_transpose2d(x, w.transpose(0, 1, 3, 2))),
+                         (lambda x: td.extract_patches(x, [2, 2], layout="nchw"), lambda x: td.extract_patches(x, [2, 2]))):
+        np.testing.assert_array_equal(ours(x), np.moveaxis(np.asarray(theirs(np.moveaxis(x, 1, -1))), -1, 1))
+
+
 def test_norms():
     x = array(6, 5) * 3 + 1
     layer, rms = nn.LayerNorm(dtype=td.f64), nn.RMSNorm(dtype=td.f64)

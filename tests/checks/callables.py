@@ -9,14 +9,14 @@ import re
 import subprocess
 import sys
 
-HEADERS = ("tidemark/calls/ops.h", "tidemark/calls/scans.h", "tidemark/calls/ordered.h", "tidemark/calls/scatter.h",
+HEADERS = ("tidemark/calls/ops.h", "tidemark/calls/scans.h", "tidemark/calls/ordered.h", "tidemark/calls/scatter.h", "tidemark/calls/windows.h",
            "tidemark/calls/linalg.h", "tidemark/calls/create.h", "tidemark/calls/random.h", "tidemark/calls/distributions.h",
            "tidemark/grad/pooling.h", "tidemark/calls/effect.h")
 CONTROL_FLOW = "tidemark/trace/control_flow.h"
 OBJECTS = ("tidemark/ops/pointwise.h", "tidemark/ops/reduce.h", "tidemark/ops/special.h")
 KINDS = {"Operand": "tensor", "Tensor": "tensor", "TensorList": "tensors", "NestedList": "numbers", "int64_t": "int",
          "uint64_t": "int", "Dim": "size", "Chunk": "int|automatic", "Shape": "shape", "Axes": "axes", "DType": "dtype", "double": "float",
-         "bool": "bool", "std::string_view": "text", "std::vector<int64_t>": "ints", "std::array<int64_t, 2>": "ints",
+         "bool": "bool", "std::string_view": "text", "std::vector<int64_t>": "ints", "std::array<int64_t, 2>": "ints", "std::array<int64_t, 3>": "ints", "WindowPadding": "valid|same|pairs",
          "std::initializer_list<int64_t>": "ints", "Padding2": "pairs", "Keep": "bool", "Key": "key",
          "random::Key": "key", "std::function<void(std::span<std::byte>)>": "callback"}
 RESULTS = {"Tensor": "tensor", "std::vector<Tensor>": "tensors", "void": ""}
@@ -61,7 +61,7 @@ class Header:
     def default(text, kind):
         if text is None:
             return None
-        text = re.sub(r"^(DType|Indexing|Interpolation|MatrixNorm|Padding|ImageLayout)::", "", text)
+        text = re.sub(r"^(DType|Indexing|Interpolation|MatrixNorm|Padding|ImageLayout|Resizing)::", "", text)
         if text in ("Keep::no", "{}"):
             return "false" if text == "Keep::no" else "none"
         return re.sub(r"^\{(.*)\}$", r"[\1]", text)

@@ -358,6 +358,93 @@ TEST(Errors, OfImages) {
                "  at @\n  use td::Padding::same, or a smaller window");
 }
 
+TEST(Errors, OfConvolutionsOfOtherAxes) {
+  const Tensor row = floats({2, 9, 4}), volume = floats({1, 3, 4, 5, 2});
+  expect_error([&] { td::conv1d(floats({9, 4}), floats({3, 4, 8})); },
+               "conv1d: needs a row [n, width, in] and a kernel [width, in, out], got f32[9, 4] "
+               "and f32[3, 4, 8]\n  at @\n  one row alone: td::expand_dims(x, 0)");
+  expect_error([&] { td::conv1d(row, floats({3, 3, 8})); },
+               "conv1d: f32[2, 9, 4] has 4 channels, the kernel f32[3, 3, 8] takes 3 in each of 1 "
+               "groups\n  at @\n  channels must be the kernel's inputs times the groups");
+  expect_error([&] { td::conv1d(row, floats({3, 4, 8}), {.padding = {{1, 1}, {1, 1}}}); },
+               "conv1d: 2 widths of padding for 1 axis\n"
+               "  at @\n  give {before, after} for every axis of the image");
+  expect_error([&] { td::conv1d(row, floats({3, 4, 8}), {.padding = {{-1, 1}}}); },
+               "conv1d: padding must not be negative, got {-1, 1}\n"
+               "  at @\n  use a slice to make an image smaller");
+  expect_error([&] { td::conv3d(row, floats({1, 1, 1, 2, 3})); },
+               "conv3d: needs an image [n, depth, height, width, in] and a kernel [depth, height, "
+               "width, in, out], got f32[2, 9, 4] and f32[1, 1, 1, 2, 3]\n"
+               "  at @\n  one image alone: td::expand_dims(x, 0)");
+  expect_error([&] { td::conv_transpose3d(volume, floats({2, 2, 2, 3})); },
+               "conv_transpose3d: needs an image of 5 axes and a kernel [depth, height, width, "
+               "out, in], got f32[1, 3, 4, 5, 2] and f32[2, 2, 2, 3]\n"
+               "  at @\n  one image alone: td::expand_dims(x, 0)");
+  expect_error([&] { td::conv_transpose1d(row, floats({3, 8, 5})); },
+               "conv_transpose1d: f32[2, 9, 4] has 4 channels, the kernel f32[3, 8, 5] takes 5 in "
+               "1 group\n  at @\n  the last axis of both is the number of channels, a multiple of "
+               "the groups");
+  expect_error([&] { td::conv_transpose1d(row, floats({3, 8, 4}), {.sizes = td::Shape{4, 4}}); },
+               "conv_transpose1d: 2 sizes for an image of 1 axis\n"
+               "  at @\n  give the size of every axis but those of the batch and the channels");
+  expect_error(
+      [&] { td::conv_transpose1d(row, floats({3, 8, 4}), {.strides = 2, .sizes = td::Shape{21}}); },
+      "conv_transpose1d: a convolution of size 21 along axis 1 does not give 9\n"
+      "  at @\n  leave the sizes out for the usual ones");
+  expect_error([&] { td::depthwise_conv1d(row, floats({3, 5, 1})); },
+               "depthwise_conv1d: f32[2, 9, 4] and the kernel f32[3, 5, 1] do not fit\n"
+               "  at @\n  the kernel is [width, in, times] for an image of `in` channels");
+}
+
+TEST(Errors, OfPatchesAndSizes) {
+  const Tensor x = floats({1, 5, 5, 4});
+  expect_error([&] { td::pad(x, {{0, 0}, {5, 0}, {0, 0}, {0, 0}}, td::PadMode::reflect); },
+               "pad: 5 elements beyond axis 1 of f32[1, 5, 5, 4] are more than it can mirror\n"
+               "  at @\n  it has 4 to mirror: pad with an edge or a value");
+  expect_error([&] { td::pad(floats({0}), {{1, 0}}, td::PadMode::edge); },
+               "pad: axis 0 of f32[0] has no edge to repeat\n"
+               "  at @\n  pad an empty axis with a value");
+  expect_error([&] { td::pad(x, {{1, 0}}, td::PadMode::edge); },
+               "pad: 1 widths for the 4 axes of f32[1, 5, 5, 4]\n"
+               "  at @\n  give {before, after} for every axis");
+  expect_error([&] { td::pad(floats({3}), {{-2, 0}}, td::PadMode::edge); },
+               "pad: widths must not be negative, got {-2, 0}\n"
+               "  at @\n  use a slice to make a tensor smaller");
+  expect_error([&] { td::resize(x, {4}); },
+               "resize: 1 sizes for f32[1, 5, 5, 4]\n"
+               "  at @\n  give the size of every axis but those of the batch and the channels");
+  expect_error([&] { td::resize(x, {4, 0}); },
+               "resize: axis 2 of f32[1, 5, 5, 4] cannot get size 0\n"
+               "  at @\n  sizes are at least 1");
+  expect_error([&] { td::pixel_shuffle(floats({1, 2, 2, 6}), 2); },
+               "pixel_shuffle: 6 channels of f32[1, 2, 2, 6] are no blocks of 2 x 2\n"
+               "  at @\n  the channels must be a multiple of the factor squared");
+  expect_error([&] { td::pixel_unshuffle(x, 2); },
+               "pixel_unshuffle: f32[1, 5, 5, 4] is not made of blocks of 2 x 2 pixels\n"
+               "  at @\n  height and width must be multiples of the factor");
+  expect_error([&] { td::pixel_shuffle(x, 0); },
+               "pixel_shuffle: the factor must be at least 1, got 0\n"
+               "  at @\n  2 makes blocks of 2 x 2 pixels");
+  expect_error([&] { td::pixel_shuffle(floats({5, 4}), 2); },
+               "pixel_shuffle: needs an image of four axes, got f32[5, 4]\n"
+               "  at @\n  one image alone: td::expand_dims(x, 0)");
+  expect_error([&] { td::adaptive_avg_pool(x, {2}); },
+               "adaptive_avg_pool: 1 sizes for f32[1, 5, 5, 4]\n"
+               "  at @\n  give the size of every axis but those of the batch and the channels");
+  expect_error([&] { td::adaptive_max_pool(x, {2, 0}); },
+               "adaptive_max_pool: axis 2 of f32[1, 5, 5, 4] cannot get size 0\n"
+               "  at @\n  sizes are at least 1");
+  expect_error([&] { td::extract_patches(x, {}); },
+               "extract_patches: 0 sizes\n"
+               "  at @\n  give the size of windows along one, two or three axes");
+  expect_error([&] { td::extract_patches(x, {2, 2}, {.strides = std::vector<int64_t>{1}}); },
+               "extract_patches: 1 strides for 2 sizes\n"
+               "  at @\n  give as many of them as there are sizes");
+  expect_error([&] { td::max_pool3d(x); },
+               "max_pool3d: needs an image of five axes, got f32[1, 5, 5, 4]\n"
+               "  at @\n  one image alone: td::expand_dims(x, 0)");
+}
+
 TEST(Errors, OfCreation) {
   expect_error([&] { td::constant({{1, 2}, {3}}); },
                "constant: lists of different lengths at depth 1 (2 and 1)\n"

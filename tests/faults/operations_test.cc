@@ -89,6 +89,11 @@ std::vector<FaultyOperation> ops() {
       operation("matmul", [=] { return matmul(x, x, {.transpose_b = true}); }),
       operation("einsum", [=] { return einsum("ij,kj->ik", x, x); }),
       operation("conv2d", [=] { return conv2d(image, kernel, {.padding = Padding::same}); }),
+      operation("conv3d",
+                [=] {
+                  return conv3d(expand_dims(image, 1), expand_dims(kernel, 0),
+                                {.strides = {1, 2, 2}});
+                }),
       operation("max_pool", [=] { return max_pool(image); }),
       operation("layer_norm", [=] { return layer_norm(x); }),
       operation("update", [=] { return update(x, {0, all}, 7); }),
@@ -106,7 +111,36 @@ std::vector<FaultyOperation> calls() {
   const Tensor x = drawn({12, 10}), y = drawn({10, 12}, 2), heads = drawn({2, 12, 8}, 3);
   const Tensor image = drawn({1, 8, 8, 4}, 4);
   const Tensor ids = random::integers({12}, {.low = 0, .high = 10, .key = random::Key(6)});
+  const Tensor window = drawn({3, 3, 4, 2}, 7), row = drawn({2, 9, 4}, 8);
+  const Tensor taps = drawn({3, 4, 4}, 9), volume = drawn({1, 4, 4, 4, 2}, 10);
+  const Tensor cube = drawn({2, 2, 2, 3, 2}, 11);
   return {
+      operation("adaptive_avg_pool", [=] { return adaptive_avg_pool(image, {3, 5}); }),
+      operation("adaptive_max_pool", [=] { return adaptive_max_pool(image, {3, 4}); }),
+      operation("avg_pool1d", [=] { return avg_pool1d(row); }),
+      operation("avg_pool3d", [=] { return avg_pool3d(volume); }),
+      operation("conv1d", [=] { return conv1d(row, taps, {.padding = {{2, 1}}}); }),
+      operation("conv_transpose1d", [=] { return conv_transpose1d(row, taps, {.strides = 2}); }),
+      operation("conv_transpose2d",
+                [=] {
+                  return conv_transpose2d(image, reshape(window, {3, 3, 2, 4}),
+                                          {.strides = {2, 2}, .padding = Padding::same});
+                }),
+      operation("conv_transpose3d", [=] { return conv_transpose3d(volume, cube); }),
+      operation("depthwise_conv1d",
+                [=] { return depthwise_conv1d(row, reshape(taps, {3, 4, 4})); }),
+      operation("depthwise_conv2d", [=] { return depthwise_conv2d(image, window); }),
+      operation("extract_patches", [=] { return extract_patches(image, {2, 3}); }),
+      operation("max_pool1d", [=] { return max_pool1d(row); }),
+      operation("max_pool3d", [=] { return max_pool3d(volume); }),
+      operation("pad", [=] { return pad(x, {{2, 1}, {0, 3}}, PadMode::reflect); }),
+      operation("pixel_shuffle", [=] { return pixel_shuffle(image, 2); }),
+      operation("pixel_unshuffle", [=] { return pixel_unshuffle(image, 2); }),
+      operation("resize", [=] { return resize(image, {5, 11}, {.antialias = true}); }),
+      operation("separable_conv1d",
+                [=] { return separable_conv1d(row, drawn({3, 4, 1}), drawn({1, 4, 2})); }),
+      operation("separable_conv2d",
+                [=] { return separable_conv2d(image, window, drawn({1, 1, 8, 3})); }),
       operation("allclose", [=] { return allclose(x, x * 2); }),
       operation("attention", [=] { return attention(heads, heads, heads, {.causal = true}); }),
       operation("assert_that",

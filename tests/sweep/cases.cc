@@ -661,9 +661,56 @@ std::vector<ConvForm> conv_forms() {
       {{2, 5, 5, 3}, {2, 2, 1, 3}, {.stride = {2, 2}, .groups = 3}},
       {{1, 4, 4, 2}, {1, 1, 2, 3}, {.pad_low = {2, 3}, .pad_high = {3, 1}}},
       {{1, 8, 8, 2}, {2, 2, 2, 2}, {.stride = {3, 3}, .dilation = {2, 2}}},
+      {{2, 4, 3, 2}, {3, 3, 2, 3}, {.pad_low = {1, 2}, .pad_high = {1, 2}, .spread = {2, 3}}},
+      {{1, 4, 5, 2},
+       {3, 2, 1, 4},
+       {.stride = {1, 2}, .pad_low = {-1, 1}, .pad_high = {2, 0}, .groups = 2, .spread = {3, 1}}},
       {{1, 2, 2, 1}, {3, 3, 1, 1}, {}},  // The kernel does not fit: nothing comes out.
       {{0, 5, 5, 1}, {3, 3, 1, 2}, {}},
   };
+}
+
+std::vector<ConvForm> volume_forms() {
+  return {
+      {{1, 3, 4, 5, 2}, {2, 2, 3, 2, 3}, {.axes = 3}},
+      {{2, 4, 3, 4, 2},
+       {3, 2, 2, 1, 4},
+       {.stride = {2, 1, 2},
+        .pad_low = {1, 0, 1},
+        .pad_high = {1, 1, 0},
+        .dilation = {1, 2, 1},
+        .groups = 2,
+        .axes = 3}},
+      {{1, 2, 3, 2, 2},
+       {2, 3, 2, 2, 2},
+       {.pad_low = {1, 1, 0}, .pad_high = {1, 0, 1}, .spread = {2, 1, 3}, .axes = 3}},
+      {{1, 2, 2, 2, 1}, {3, 1, 1, 1, 1}, {.axes = 3}},
+  };
+}
+
+void conv3d_cases(Cases& cases, DType dtype) {
+  if (!is_float(dtype)) return;
+  for (const ConvForm& form : volume_forms())
+    cases.add_laid_out({cases.draw(dtype, form.x), cases.draw(dtype, form.w)}, form.spec.attrs());
+}
+
+void resample_cases(Cases& cases, DType dtype) {
+  if (dtype != DType::f32 && dtype != DType::f64) return;
+  struct Sizes {
+    int64_t from, to;
+  };
+  for (const Sizes size : {Sizes{5, 9}, {9, 5}, {1, 4}, {4, 1}, {7, 7}, {0, 0}, {20, 3}}) {
+    for (const Sampling sampling :
+         {Sampling::nearest, Sampling::linear, Sampling::cubic, Sampling::mean}) {
+      for (const bool transposed : {false, true}) {
+        ops::ResampleSpec spec{0, Dim(size.to), sampling, size.from == 9, transposed};
+        cases.add_laid_out({cases.draw(dtype, {size.from, 3})}, spec.attrs());
+        spec.axis = 1;
+        cases.add({cases.draw(dtype, {2, size.from, 9})}, spec.attrs());
+        cases.add({cases.draw(dtype, {2, size.from})}, spec.attrs());
+      }
+    }
+  }
 }
 
 void conv_cases(Cases& cases, DType dtype) {
@@ -795,6 +842,8 @@ constexpr Table kTables[] = {{&ops::reshape, reshape_cases},
                              {&ops::top_k, top_k_cases},
                              {&ops::matmul, matmul_cases},
                              {&ops::conv2d, conv_cases},
+                             {&ops::conv3d, conv3d_cases},
+                             {&ops::resample, resample_cases},
                              {&ops::cholesky, linalg_cases},
                              {&ops::eigh, linalg_cases},
                              {&ops::expm, linalg_cases},
@@ -884,6 +933,14 @@ std::vector<Case> large_cases_of(const OpDef& op) {
     } else if (op.self == &ops::conv2d) {
       if (!is_float(dtype)) continue;
       cases.add(draws(dtype, {{3, 30, 31, 8}, {3, 3, 8, 16}}), ops::ConvSpec{}.attrs());
+    } else if (op.self == &ops::conv3d) {
+      if (!is_float(dtype)) continue;
+      cases.add(draws(dtype, {{2, 7, 12, 13, 8}, {3, 3, 3, 8, 16}}),
+                ops::ConvSpec{.axes = 3}.attrs());
+    } else if (op.self == &ops::resample) {
+      if (dtype != DType::f32 && dtype != DType::f64) continue;
+      const ops::ResampleSpec spec{1, Dim(61), Sampling::cubic, true, false};
+      cases.add(draws(dtype, {{40, 90, 20}}), spec.attrs());
     } else if (op.family == Family::linalg) {
       if (dtype != DType::f32 && dtype != DType::f64) continue;
       cases.add(linalg_operands(cases, dtype, {}, 130, 110), linalg_attrs(op)[0]);
@@ -960,8 +1017,8 @@ std::vector<Case> smooth_cases_of(const OpDef& op) {
   } else if (op.family == Family::row) {
     cases.add({cases.draw(DType::f64, {6})}, Attrs().add(int64_t{0}));
     cases.add({cases.draw(DType::f64, {3, 4, 2})}, Attrs().add(int64_t{1}));
-  } else if (op.self == &ops::conv2d) {
-    for (const ConvForm& form : conv_forms())
+  } else if (op.self == &ops::conv2d || op.self == &ops::conv3d) {
+    for (const ConvForm& form : op.self == &ops::conv2d ? conv_forms() : volume_forms())
       cases.add({cases.draw(DType::f64, form.x), cases.draw(DType::f64, form.w)},
                 form.spec.attrs());
   } else if (op.family != Family::random) {

@@ -11,6 +11,7 @@
 #include "tidemark/ops/pointwise.h"
 #include "tidemark/ops/reduce.h"
 #include "tidemark/ops/reference.h"
+#include "tidemark/ops/scan.h"
 #include "tidemark/tensor/tensor_state.h"
 
 namespace tidemark::sweep {
@@ -115,9 +116,22 @@ std::vector<double> bounds(const Case& c, const Tensor& want) {
     depth = static_cast<double>(int64_t{c.operands[0].shape()[c.attrs.read().integer()]});
   } else if (op.family == Family::contract) {
     const Shape& w = c.operands[1].shape();
-    const int64_t k = op.self == &ops::matmul ? int64_t{w[-2]} : int64_t{w[0] * w[1] * w[2]};
+    const bool is_product = op.self == &ops::matmul;
+    const int64_t k = is_product || w[-1] == 0 ? int64_t{w[-2]} : int64_t{w.size() / w[-1]};
     const int64_t blocks = k / 256;
     depth = static_cast<double>(std::min<int64_t>(k, 256) + blocks + 1);
+  } else if (op.self == &ops::resample) {
+    // Weights have two roundings, and the sum of their sizes is below 2 for each sample of the
+    // axis that the result has fewer of.
+    const auto spec = ops::ResampleSpec::from(c.attrs);
+    const double from = static_cast<double>(int64_t{c.operands[0].shape()[spec.axis]});
+    const double to = static_cast<double>(int64_t{want.shape()[spec.axis]});
+    double most = 0;
+    for (const Tensor& x : magnitudes(c))
+      for (int64_t i = 0; i < x.size(); ++i)
+        most = std::max(most, static_cast<double>(reference::read_float(array(x), i)));
+    const double terms = 8 * std::max(1.0, from / to);
+    return std::vector<double>(count, 2 * (terms + 4) * u * most * std::max(1.0, from / to));
   } else if (op.family == Family::linalg) {
     // Relative to the largest element, whose error a factor spreads.
     double most = 0;

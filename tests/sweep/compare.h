@@ -19,8 +19,11 @@ namespace tidemark::sweep {
 //   prod      n u |y|: one rounding for each multiplication, whatever the order.
 //   cumsum    n u sum|x|: one chain.
 //   matmul    d u sum|a||b|, d = min(k, 256) + k / 256 + 1: an fma chain for each block of 256,
-//   then conv2d    the blocks in order. softmax   (2 ulps + d + r) u y: the definition's ulps, the
-//   sum's error, and r = the row's spread,
+//   conv2d    then the blocks in order.
+//   conv3d
+//   resample  d u 2 max|x|: a chain over the samples, with rounded weights.
+//   softmax   (2 ulps + d + r) u y: the definition's ulps, the sum's error, and r = the row's
+//   spread,
 //             which the rounding of x - max is amplified by; log_softmax the same times 1 + |y|,
 //             since what cancels there is of the size of r.
 std::string difference(const Case& c, const Tensor& got, const Tensor& want);

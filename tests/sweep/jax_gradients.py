@@ -37,9 +37,26 @@ def reduced(function):
 
 def conv2d(x, w, attrs):
     pads = list(zip(attrs["pad_low"], attrs["pad_high"]))
-    return jax.lax.conv_general_dilated(x, w, attrs["stride"], pads, rhs_dilation=attrs["dilation"],
-                                        dimension_numbers=("NHWC", "HWIO", "NHWC"),
+    letters = "DHW"[-len(pads):]
+    return jax.lax.conv_general_dilated(x, w, attrs["stride"], pads, lhs_dilation=attrs.get("spread"), rhs_dilation=attrs["dilation"],
+                                        dimension_numbers=(f"N{letters}C", f"{letters}IO", f"N{letters}C"),
                                         feature_group_count=attrs["groups"])
+
+
+def resample(x, attrs):
+    """By the matrix of weights of jax.image, which has no means."""
+    axis, size, back = attrs["axis"], attrs["size"], attrs["transposed"]
+    n, m = (size, x.shape[axis]) if back else (x.shape[axis], size)
+    if n == 0:
+        return x
+    if attrs["sampling"] == 3:
+        weights = np.zeros((m, n))
+        for i in range(m):
+            weights[i, i * n // m:-(-(i + 1) * n // m)] = 1 / (-(-(i + 1) * n // m) - i * n // m)
+    else:
+        method = ["nearest", "linear", "cubic"][attrs["sampling"]]
+        weights = jax.image.resize(jnp.eye(n), (m, n), method, antialias=bool(attrs["antialias"]))
+    return jnp.moveaxis(jnp.tensordot(weights.T if back else weights, x, (1, axis)), 0, axis)
 
 
 def sliced(x, attrs):
@@ -150,7 +167,7 @@ ATTRS = {"max": reduced(jnp.max), "min": reduced(jnp.min), "prod": reduced(jnp.p
          "log_softmax": lambda x, a: jax.nn.log_softmax(x, a["axis"]),
          "reshape": lambda x, a: x.reshape(a["shape"]), "transpose": lambda x, a: x.transpose(a["order"]),
          "broadcast_to": lambda x, a: jnp.broadcast_to(x, a["shape"]), "slice": sliced, "pad": padded,
-         "cast": lambda x, a: x.astype(DTYPES[a["dtype"]]), "cumsum": cumsum, "sort": sort, "top_k": top_k, "conv2d": conv2d,
+         "cast": lambda x, a: x.astype(DTYPES[a["dtype"]]), "cumsum": cumsum, "sort": sort, "top_k": top_k, "conv2d": conv2d, "conv3d": conv2d, "resample": resample,
          "update": lambda x, y, a: x.at[places(a) if a["begin"] else ()].set(y),
          "gather": lambda x, i, a: jnp.take(x, plain(i, x.shape[a["axis"]]), axis=a["axis"]),
          "take_along_axis": lambda x, i, a: jnp.take_along_axis(x, plain(i, x.shape[a["axis"]]), a["axis"]),

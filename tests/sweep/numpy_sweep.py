@@ -200,24 +200,48 @@ PRINTS_BY_DTYPE = str(np.array([1e7], np.float32)) == "[1.e+07]"
 DRAWS = {"random_bernoulli", "random_fold", "random_integers", "random_normal", "random_permutation", "random_uniform"}
 
 
-def conv2d(x, w, attrs):
+def convolved(x, w, attrs):
     x, w = wide(x), wide(w)
-    (sh, sw), (ph, pw), (qh, qw), (dh, dw) = (attrs[k] for k in ("stride", "pad_low", "pad_high", "dilation"))
-    groups = attrs["groups"]
-    x = np.pad(x, ((0, 0), (ph, qh), (pw, qw), (0, 0)))
-    kh, kw, each, outs = w.shape
-    oh = max(0, (x.shape[1] - dh * (kh - 1) - 1) // sh + 1) if x.shape[1] >= dh * (kh - 1) + 1 else 0
-    ow = max(0, (x.shape[2] - dw * (kw - 1) - 1) // sw + 1) if x.shape[2] >= dw * (kw - 1) + 1 else 0
-    y = np.zeros((x.shape[0], oh, ow, outs))
-    for i in range(kh):
-        for j in range(kw):
-            part = x[:, i * dh:i * dh + (oh - 1) * sh + 1:sh, j * dw:j * dw + (ow - 1) * sw + 1:sw, :]
-            if oh == 0 or ow == 0:
-                continue
-            for g in range(groups):
-                per = outs // groups
-                y[..., g * per:(g + 1) * per] += part[..., g * each:(g + 1) * each] @ w[i, j, :, g * per:(g + 1) * per]
+    stride, low, high, dilation, groups = (attrs[k] for k in ("stride", "pad_low", "pad_high", "dilation", "groups"))
+    axes = len(stride)
+    spread = attrs.get("spread", [1] * axes)
+    whole = np.zeros((x.shape[0], *[max(0, (n - 1) * s + 1) for n, s in zip(x.shape[1:], spread)], x.shape[-1]))
+    whole[(slice(None), *[slice(None, None, s) for s in spread])] = x
+    whole = np.pad(whole, ((0, 0), *[(max(0, a), max(0, b)) for a, b in zip(low, high)], (0, 0)))
+    whole = whole[(slice(None), *[slice(max(0, -a), n - max(0, -b)) for a, b, n in zip(low, high, whole.shape[1:])])]
+    *taps, each, outs = w.shape
+    reach = [d * (k - 1) + 1 for d, k in zip(dilation, taps)]
+    out = [(n - r) // s + 1 if n >= r else 0 for n, r, s in zip(whole.shape[1:], reach, stride)]
+    y = np.zeros((x.shape[0], *out, outs))
+    if 0 in out:
+        return y
+    per = outs // groups
+    for tap in np.ndindex(*taps):
+        part = whole[(slice(None), *[slice(t * d, t * d + (o - 1) * s + 1, s) for t, d, o, s in zip(tap, dilation, out, stride)])]
+        for g in range(groups):
+            y[..., g * per:(g + 1) * per] += part[..., g * each:(g + 1) * each] @ w[tap][:, g * per:(g + 1) * per]
     return y
+
+
+def resampled(x, attrs):
+    """The result, and the sum of the sizes of its terms."""
+    axis, size, back = attrs["axis"], attrs["size"], attrs["transposed"]
+    n, m = (size, x.shape[axis]) if back else (x.shape[axis], size)
+    i, j = np.meshgrid(np.arange(m), np.arange(n), indexing="ij")
+    if attrs["sampling"] == 0:
+        weights = ((2 * i + 1) * n // (2 * max(m, 1)) == j).astype(float)
+    elif attrs["sampling"] == 3:
+        weights = ((j >= i * n // max(m, 1)) & (j * m < (i + 1) * n)).astype(float)
+    else:
+        t = np.abs(j + 0.5 - (i + 0.5) * n / max(m, 1)) / (max(1, n / max(m, 1)) if attrs["antialias"] else 1)
+        if attrs["sampling"] == 1:
+            weights = np.maximum(0, 1 - t)
+        else:
+            weights = np.where(t < 1, 1.5 * t**3 - 2.5 * t**2 + 1, np.where(t < 2, -0.5 * t**3 + 2.5 * t**2 - 4 * t + 2, 0))
+    weights = weights / np.sum(weights, axis=1, keepdims=True)
+    weights = weights.T if back else weights
+    times = lambda a, b: np.moveaxis(np.tensordot(a, b, (1, axis)), 0, axis)
+    return times(weights, x), times(np.abs(weights), np.abs(x))
 
 
 def padded(x, attrs):
@@ -497,16 +521,20 @@ def computed(case, operands, result):
             return y, none
         unit = EPSILON["f64"] if operands[0].dtype == "f64" else EPSILON["f32"]
         return y, x.shape[axis] * unit * np.sum(np.abs(wide(x)), axis=axis, keepdims=True) * np.ones_like(y)
+    if op == "resample":
+        y, total = resampled(wide(x), attrs)
+        unit = EPSILON["f64"] if operands[0].dtype == "f64" else EPSILON["f32"]
+        return y, 300 * unit * total
     if op in LINALG:
         y = linear_algebra(op, wide(x), attrs, [wide(o.value) for o in operands[1:]], case["which"])
         if y is None or y.dtype.kind != "f":
             return y, none
         return y, 128 * (x.shape[-2] + 1) * EPSILON[operands[0].dtype] * np.max(np.abs(y), initial=0) * np.ones_like(y)
-    if op in ("matmul", "conv2d"):
+    if op in ("matmul", "conv2d", "conv3d"):
         a, b = operands[0].value, operands[1].value
         if a.dtype.kind != "f":
             return np.matmul(a.astype(np.int64), b.astype(np.int64)).astype(NUMPY[result.dtype]), none
-        product = np.matmul if op == "matmul" else lambda p, q: conv2d(p, q, attrs)
+        product = np.matmul if op == "matmul" else lambda p, q: convolved(p, q, attrs)
         unit = EPSILON["f64"] if operands[0].dtype == "f64" else EPSILON["f32"]
         return product(wide(a), wide(b)), 300 * unit * product(np.abs(wide(a)), np.abs(wide(b)))
     if op == "arange":

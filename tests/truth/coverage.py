@@ -15,7 +15,7 @@ MUST = {
     "scatter_add.along": {"0", "1"}, "cumsum.axis": {"0", "1"}, "cumsum.reverse": {"0", "1"},
     "sort.axis": {"0", "1"}, "sort.descending": {"0", "1"}, "top_k.axis": {"0", "1"}, "top_k.k": {"0", "1", "more"},
     "conv2d.stride": {"1", "more"}, "conv2d.pad_low": {"negative", "0", "1"}, "conv2d.pad_high": {"negative", "0", "1"},
-    "conv2d.dilation": {"1", "more"}, "conv2d.groups": {"1", "more"}, "matmul.transpose_a": {"0", "1"},
+    "conv2d.dilation": {"1", "more"}, "conv2d.groups": {"1", "more"}, "conv2d.spread": {"1", "more"}, "matmul.transpose_a": {"0", "1"},
     "matmul.transpose_b": {"0", "1"}, "scan.reverse": {"0", "1"},
     "cast.dtype": {"f16", "bf16", "f32", "f64", "i32", "i64", "u8", "bool", "float"},
     "td_conv2d.same": {"0", "1"}, "td_conv2d.nchw": {"0", "1"}, "max_pool.same": {"0", "1"}, "max_pool.nchw": {"0", "1"},

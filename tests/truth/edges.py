@@ -302,6 +302,34 @@ def contractions():
                 yield Case("max_pool", x, size=[2, 2], strides=strides, padding=padding)
                 yield Case("avg_pool", x, size=[2, 2], strides=strides, padding=padding)
     yield Case("conv2d", np.ones((1, 1, 1, 1)), np.zeros((1, 1, 1, 1)))
+    for x in (image, spiked, np.zeros((0, 3, 3, 2))):
+        row, volume = x[:, 1], x[:, None]
+        kernel = np.ones((2, 2, 3, 2)) * [[1.], [-2], [0.5]]
+        for padding in ("valid", "same"):
+            yield Case("conv1d", row, np.ones((2, 2, 1)) * [[1.], [-2]], padding=padding)
+            yield Case("conv3d", volume, np.ones((1, 2, 2, 2, 1)) * [[1.], [-2]], padding=padding)
+            yield Case("max_pool1d", row, padding=padding)
+            yield Case("avg_pool1d", row, padding=padding)
+            yield Case("extract_patches", x, sizes=[2, 2], padding=padding)
+        yield Case("max_pool3d", volume, padding="same")
+        yield Case("avg_pool3d", volume, padding="same")
+        yield Case("conv_transpose1d", row, kernel[0])
+        yield Case("conv_transpose2d", x, kernel)
+        yield Case("conv_transpose3d", volume, kernel[None])
+        yield Case("depthwise_conv1d", row, kernel[0, :, :2])
+        yield Case("depthwise_conv2d", x, kernel[:, :, :2])
+        yield Case("separable_conv1d", row, kernel[0, :, :2], np.ones((1, 4, 2)))
+        yield Case("separable_conv2d", x, kernel[:, :, :2], np.ones((1, 1, 4, 2)))
+        yield Case("pixel_unshuffle", x[:, :2, :2])
+        yield Case("pixel_shuffle", np.concatenate([x, x], -1))
+    # What has no weight is not there for us, and 0 times infinity for a product of matrices.
+    for x in (image, np.zeros((0, 3, 3, 2))):
+        for shape in ([5, 2], [1, 3]):
+            yield Case("resample", x, shape=shape)
+            yield Case("resize", x, shape=shape, method="nearest")
+            yield Case("resize", x, shape=shape, antialias=1)
+            yield Case("adaptive_avg_pool", x, sizes=shape)
+    yield Case("adaptive_max_pool", np.arange(18.).reshape(1, 3, 3, 2) * 7 % 19, sizes=[2, 1])
     yield Case("avg_pool", np.full((1, 16, 16, 1), 1 / 3), size=[16, 16])
     yield Case("avg_pool", np.full((1, 2, 2, 1), 6e4))
     q, k = np.array([[0., 0], [1, -1], [10, 3]]), np.array([[0., 0], [5, 1], [-3, 2]])
@@ -471,7 +499,7 @@ def told(operands, mine, want, at):
 def public_functions(headers):
     """What ops.h, random.h and losses.h declare: functions that give tensors, and objects that are called."""
     names = set()
-    for header, prefix in (("calls/ops.h", ""), ("calls/scans.h", ""), ("calls/ordered.h", ""), ("calls/scatter.h", ""), ("calls/linalg.h", ""), ("grad/pooling.h", ""), ("train/losses.h", "losses::")):
+    for header, prefix in (("calls/ops.h", ""), ("calls/scans.h", ""), ("calls/ordered.h", ""), ("calls/scatter.h", ""), ("calls/linalg.h", ""), ("calls/windows.h", ""), ("grad/pooling.h", ""), ("train/losses.h", "losses::")):
         with open(os.path.join(headers, header), encoding="utf-8") as file:
             text = re.sub(r"//.*", "", re.sub(r"namespace (detail|body) \{.*?\n\}  // namespace \1\n", "", file.read(), flags=re.S))
         for pattern in (r"^(?:Tensor|std::vector<Tensor>) (\w+)\(", r"^inline constexpr \w+ (\w+) = ", r"^\} (\w+);"):

@@ -302,6 +302,37 @@ const std::map<std::string, Body>& composites() {
       {"cdist", [](C, X x) { return cdist(x[0], x[1]); }},
       {"concat", [](C c, X x) { return concat(x, c.whole("axis", 0)); }},
       {"conv2d", [](C c, X x) { return conv2d(x[0], x[1], conv_options(c)); }},
+      {"conv1d", [](C c, X x) { return conv1d(x[0], x[1], {.padding = conv_options(c).padding}); }},
+      {"conv3d", [](C c, X x) { return conv3d(x[0], x[1], {.padding = conv_options(c).padding}); }},
+      {"conv_transpose1d", [](C, X x) { return conv_transpose1d(x[0], x[1], {.strides = 2}); }},
+      {"conv_transpose2d",
+       [](C, X x) { return conv_transpose2d(x[0], x[1], {.strides = {2, 3}}); }},
+      {"conv_transpose3d",
+       [](C, X x) { return conv_transpose3d(x[0], x[1], {.strides = {1, 2, 3}}); }},
+      {"depthwise_conv1d", [](C, X x) { return depthwise_conv1d(x[0], x[1]); }},
+      {"depthwise_conv2d", [](C, X x) { return depthwise_conv2d(x[0], x[1]); }},
+      {"separable_conv1d", [](C, X x) { return separable_conv1d(x[0], x[1], x[2]); }},
+      {"separable_conv2d", [](C, X x) { return separable_conv2d(x[0], x[1], x[2]); }},
+      {"resample", [](C c, X x) { return resize(x[0], c.shape(), {.method = Resizing::bicubic}); }},
+      {"resize",
+       [](C c, X x) {
+         const bool nearest = c.text("method") == "nearest";
+         return resize(x[0], c.shape(),
+                       {.method = nearest ? Resizing::nearest : Resizing::bilinear,
+                        .antialias = c.whole("antialias", 0) != 0});
+       }},
+      {"pixel_shuffle", [](C c, X x) { return pixel_shuffle(x[0], c.whole("factor", 2)); }},
+      {"pixel_unshuffle", [](C c, X x) { return pixel_unshuffle(x[0], c.whole("factor", 2)); }},
+      {"max_pool1d", [](C c, X x) { return max_pool1d(x[0], {.padding = conv_options(c).padding}); }},
+      {"avg_pool1d", [](C c, X x) { return avg_pool1d(x[0], {.padding = conv_options(c).padding}); }},
+      {"max_pool3d", [](C c, X x) { return max_pool3d(x[0], {.padding = conv_options(c).padding}); }},
+      {"avg_pool3d", [](C c, X x) { return avg_pool3d(x[0], {.padding = conv_options(c).padding}); }},
+      {"adaptive_max_pool", [](C c, X x) { return adaptive_max_pool(x[0], c.list("sizes")); }},
+      {"adaptive_avg_pool", [](C c, X x) { return adaptive_avg_pool(x[0], c.list("sizes")); }},
+      {"extract_patches",
+       [](C c, X x) {
+         return extract_patches(x[0], c.list("sizes"), {.padding = conv_options(c).padding});
+       }},
       {"cross", [](C, X x) { return cross(x[0], x[1]); }},
       {"bincount",
        [](C c, X x) {

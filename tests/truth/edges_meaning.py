@@ -71,6 +71,56 @@ def conv2d(x, w, padding="valid"):
     return jax.lax.conv_general_dilated(x, w, (1, 1), padding.upper(), dimension_numbers=("NHWC", "HWIO", "NHWC"))
 
 
+def convolved(x, w, padding="valid", groups=1, spread=None):
+    letters = "DHW"[3 - (x.ndim - 2):]
+    return jax.lax.conv_general_dilated(x, w, (1,) * len(letters), padding.upper() if isinstance(padding, str) else padding, lhs_dilation=spread,
+                                        dimension_numbers=(f"N{letters}C", f"{letters}IO", f"N{letters}C"), feature_group_count=groups)
+
+
+def transposed(*strides):
+    """The gradient by the image: of pixels as far apart as the strides, with the kernel turned around."""
+    def function(x, w):
+        axes = len(strides)
+        kernel = jnp.swapaxes(jnp.flip(w, range(axes)), -1, -2)
+        return convolved(x, kernel, [(n - 1, n - 1) for n in w.shape[:axes]], spread=strides)
+    return function
+
+
+def depthwise(x, w):
+    return convolved(x, w.reshape(*w.shape[:-2], 1, -1), groups=x.shape[-1])
+
+
+def pool_of(function):
+    return lambda x, padding="valid": function(x, (2,) * (x.ndim - 2), None, padding)
+
+
+def resized(x, shape, method="linear", antialias=0):
+    return jax.image.resize(x, (x.shape[0], *shape, x.shape[-1]), method, antialias=bool(antialias))
+
+
+def adaptive(x, sizes, combine):
+    for axis, size in enumerate(sizes, 1):
+        n = x.shape[axis]
+        x = jnp.stack([combine(jax.lax.slice_in_dim(x, i * n // size, -(-(i + 1) * n // size), axis=axis), axis) for i in range(size)], axis)
+    return x
+
+
+def patches(x, sizes, padding="valid"):
+    """Tap by tap, where JAX has channel by channel."""
+    y = jax.lax.conv_general_dilated_patches(x, sizes, (1, 1), padding.upper(), dimension_numbers=("NHWC", "HWIO", "NHWC"))
+    return jnp.swapaxes(y.reshape(*y.shape[:3], x.shape[-1], -1), -1, -2).reshape(y.shape)
+
+
+def pixel_shuffle(x, factor=2):
+    n, h, w, c = x.shape
+    return x.reshape(n, h, w, -1, factor, factor).transpose(0, 1, 4, 2, 5, 3).reshape(n, h * factor, w * factor, c // factor**2)
+
+
+def pixel_unshuffle(x, factor=2):
+    n, h, w, c = x.shape
+    return x.reshape(n, h // factor, factor, w // factor, factor, c).transpose(0, 1, 3, 5, 2, 4).reshape(n, h // factor, w // factor, c * factor**2)
+
+
 def huber(wanted, given, delta=1.0):
     d = given - wanted
     is_small = jnp.abs(d) <= delta
@@ -331,7 +381,14 @@ OTHERS = {
     "bincount": bincount,
     "arange": lambda range: jnp.arange(*range, dtype=np.int32), "attention": attention, "avg_pool": avg_pool, "bitwise_invert": jnp.invert,
     "broadcast_to": lambda x, shape: jnp.broadcast_to(x, shape), "cast": lambda x, to: x.astype(NUMPY[to]), "clip": clip,
-    "concat": lambda *x, axis=0: jnp.concatenate(x, axis), "conv2d": conv2d,
+    "concat": lambda *x, axis=0: jnp.concatenate(x, axis), "conv2d": conv2d, "conv1d": convolved, "conv3d": convolved,
+    "conv_transpose1d": transposed(2), "conv_transpose2d": transposed(2, 3), "conv_transpose3d": transposed(1, 2, 3),
+    "depthwise_conv1d": depthwise, "depthwise_conv2d": depthwise,
+    "separable_conv1d": lambda x, w, p: convolved(depthwise(x, w), p), "separable_conv2d": lambda x, w, p: convolved(depthwise(x, w), p),
+    "resample": lambda x, shape: resized(x, shape, "cubic"), "resize": resized, "pixel_shuffle": pixel_shuffle, "pixel_unshuffle": pixel_unshuffle,
+    "max_pool1d": pool_of(max_pool), "avg_pool1d": pool_of(avg_pool), "max_pool3d": pool_of(max_pool), "avg_pool3d": pool_of(avg_pool),
+    "adaptive_max_pool": lambda x, sizes: adaptive(x, sizes, jnp.max), "adaptive_avg_pool": lambda x, sizes: adaptive(x, sizes, jnp.mean),
+    "extract_patches": patches,
     "einsum": lambda *x, how: jnp.einsum(how.replace(">", "->"), *x), "embedding": lambda x, i: x[i],
     "allclose": jnp.allclose, "bit_count": lambda x: jnp.bitwise_count(x.view(np.uint32)).astype(x.dtype),
     "cdist": lambda a, b: root(jnp.sum(jnp.square(a[..., :, None, :] - b[..., None, :, :]), -1)), "cross": jnp.cross,

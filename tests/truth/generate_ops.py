@@ -782,6 +782,34 @@ def image_size(size, kernel, stride, low, high, dilation):
     return max(0, (size + low + high - (kernel - 1) * dilation - 1) // stride + 1)
 
 
+@op("conv3d")
+def conv3d(g, name):
+    pick = g.random.choice
+    groups = pick([1, 1, 2])
+    sizes, inputs, outputs = [pick([2, 3]), pick([2, 3]), pick([2, 4])], groups * pick([1, 2]), groups * pick([1, 2])
+    x = g.argument("float", [Size.of(pick([1, 2]))] + sizes + [inputs])
+    kernel = [pick([1, 2]), pick([1, 2]), pick([1, 2, 3])]
+    w = g.argument("float", kernel + [inputs // groups, outputs], -1, 1)
+    stride, dilation, spread = ([pick([1, 1, 2]) for _ in range(3)] for _ in range(3))
+    low, high = [pick([0, 0, 1, -1]) for _ in range(3)], [pick([0, 1]) for _ in range(3)]
+    out = [image_size((sizes[i] - 1) * spread[i] + 1, kernel[i], stride[i], low[i], high[i], dilation[i]) for i in range(3)]
+    g.emit(name, [x, w], {"stride": csv(stride), "pad_low": csv(low), "pad_high": csv(high), "dilation": csv(dilation), "groups": groups,
+                          "spread": csv(spread)}, "float", [x.shape[0]] + out + [outputs], x.most * 24)
+
+
+@op("resample")
+def resample(g, name):
+    x = g.floats(least_rank=1)
+    axes = [i for i in range(x.rank) if x.shape[i].is_known() and x.shape[i].known() > 0]
+    if not axes:
+        return
+    axis, size = g.random.choice(axes), g.random.choice([1, 2, 3, 5])
+    shape = list(x.shape)
+    shape[axis] = Size.of(size)
+    g.emit(name, [x], {"axis": axis, "size": size, "sampling": g.random.randrange(4), "antialias": g.random.randrange(2),
+                       "transposed": g.random.randrange(2)}, "float", shape, x.most * 2 * max(1, x.shape[axis].known()))
+
+
 @op("conv2d")
 def conv2d(g, name):
     pick = g.random.choice
@@ -792,9 +820,10 @@ def conv2d(g, name):
     w = g.argument("float", kernel + [inputs // groups, outputs], -1, 1)
     stride, dilation = [pick([1, 1, 2]), pick([1, 1, 2])], [pick([1, 1, 2]), pick([1, 1, 2])]
     low, high = [pick([0, 0, 1, -1]), pick([0, 1, 2])], [pick([0, 1]), pick([0, 0, 1, -1])]
-    sizes = [image_size(x.shape[1 + i].known(), kernel[i], stride[i], low[i], high[i], dilation[i]) for i in range(2)]
+    spread = [pick([1, 1, 2]), pick([1, 1, 3])]
+    sizes = [image_size((x.shape[1 + i].known() - 1) * spread[i] + 1, kernel[i], stride[i], low[i], high[i], dilation[i]) for i in range(2)]
     g.emit(name, [x, w], {"stride": csv(stride), "pad_low": csv(low), "pad_high": csv(high),
-                          "dilation": csv(dilation), "groups": groups}, "float",
+                          "dilation": csv(dilation), "groups": groups, "spread": csv(spread)}, "float",
            [x.shape[0]] + sizes + [outputs], x.most * 12)
 
 

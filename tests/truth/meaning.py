@@ -281,33 +281,43 @@ def summed(subscripts):
     return both(lambda xp, *x: xp.einsum(subscripts, *x))
 
 
-def patches(x, kernel, stride, low, high, dilation, filler):
-    """[n, rows, columns, height, width, channels]: what each window sees; `filler` is outside."""
-    sizes = [(x.a.shape[1 + i] + low[i] + high[i] - (kernel[i] - 1) * dilation[i] - 1) // stride[i] + 1 for i in range(2)]
-    sizes = [max(0, s) for s in sizes]
+def patches(x, kernel, stride, low, high, dilation, filler, spread=None):
+    """[n, rows, columns, height, width, channels]: what each window sees; `filler` is outside. Of any number of axes."""
+    axes = range(len(kernel))
+    spread = spread or [1] * len(kernel)
+    covered = [max(0, (n - 1) * s + 1) for n, s in zip(x.a.shape[1:], spread)]
+    sizes = [max(0, (covered[i] + low[i] + high[i] - (kernel[i] - 1) * dilation[i] - 1) // stride[i] + 1) for i in axes]
 
     def look(a, outside):
-        widths = [(0, 0)] + [(max(0, low[i]), max(0, high[i])) for i in range(2)] + [(0, 0)]
-        wide = np.full([s + l + h for s, (l, h) in zip(a.shape, widths)], outside.reshape(-1)[0], a.dtype)
-        wide[tuple(slice(l, l + s) for s, (l, _) in zip(a.shape, widths))] = a
-        cuts = [slice(max(0, -low[i]), wide.shape[1 + i] - max(0, -high[i])) for i in range(2)]
-        wide = wide[:, cuts[0], cuts[1]]
-        rows = np.arange(sizes[0])[:, None] * stride[0] + np.arange(kernel[0])[None] * dilation[0]
-        columns = np.arange(sizes[1])[:, None] * stride[1] + np.arange(kernel[1])[None] * dilation[1]
         if 0 in sizes:
-            return np.zeros([a.shape[0], *sizes, *kernel, a.shape[3]], a.dtype)
-        return wide[:, rows[:, None, :, None], columns[None, :, None, :], :]
+            return np.zeros([a.shape[0], *sizes, *kernel, a.shape[-1]], a.dtype)
+        wide = np.full([a.shape[0], *[covered[i] + max(0, low[i]) + max(0, high[i]) for i in axes], a.shape[-1]], outside.reshape(-1)[0], a.dtype)
+        wide[(slice(None), *[slice(max(0, low[i]), max(0, low[i]) + covered[i], spread[i]) for i in axes])] = a
+        wide = wide[(slice(None), *[slice(max(0, -low[i]), wide.shape[1 + i] - max(0, -high[i])) for i in axes])]
+        places = [np.arange(sizes[i])[:, None] * stride[i] + np.arange(kernel[i])[None] * dilation[i] for i in axes]
+        index = [places[i].reshape([sizes[i] if j == i else 1 for j in axes] + [kernel[i] if j == i else 1 for j in axes]) for i in axes]
+        return wide[(slice(None), *index)]
     return moved(look, x, V(np.array([filler])))
 
 
-def convolved(x, w, stride, low, high, dilation, groups):
-    height, width, inputs, outputs = w.a.shape
-    seen = patches(x, (height, width), stride, low, high, dilation, 0.0)
-    n, rows, columns = seen.a.shape[:3]
-    seen = moved(lambda a: a.reshape(n, rows, columns, height, width, groups, inputs), seen)
-    taps = moved(lambda a: a.reshape(height, width, inputs, groups, outputs // groups), w)
-    y = summed("nrchwgi,hwigo->nrcgo")(seen, taps)
-    return moved(lambda a: a.reshape(n, rows, columns, outputs), y)
+def convolved(x, w, stride, low, high, dilation, groups, spread=None):
+    *kernel, inputs, outputs = w.a.shape
+    seen = patches(x, kernel, stride, low, high, dilation, 0.0, spread)
+    n, *sizes = seen.a.shape[:1 + len(kernel)]
+    seen = moved(lambda a: a.reshape(n, int(np.prod(sizes)), int(np.prod(kernel)), groups, inputs), seen)
+    taps = moved(lambda a: a.reshape(int(np.prod(kernel)), inputs, groups, outputs // groups), w)
+    y = summed("npkgi,kigo->npgo")(seen, taps)
+    return moved(lambda a: a.reshape(n, *sizes, outputs), y)
+
+
+def sampling_weights(method, antialias, n, m):
+    """[m, n]: how much of each of n samples is in each of m."""
+    i, j = np.meshgrid(np.arange(m), np.arange(n), indexing="ij")
+    t = np.abs(j + 0.5 - (i + 0.5) * n / m) / (max(1, n / m) if antialias else 1)
+    weights = [(2 * i + 1) * n // (2 * m) == j, np.maximum(0, 1 - t),
+               np.where(t < 1, 1.5 * t**3 - 2.5 * t**2 + 1, np.where(t < 2, -0.5 * t**3 + 2.5 * t**2 - 4 * t + 2, 0)),
+               (j >= i * n // m) & (j * m < (i + 1) * n)][method].astype(float)
+    return weights / weights.sum(1, keepdims=True)
 
 
 def same_padding(size, kernel, stride, dilation):
@@ -775,7 +785,16 @@ class Meaning:
 
     def do_conv2d(self, at, x, w):
         return convolved(x, w, at.wholes("stride"), at.wholes("pad_low"), at.wholes("pad_high"), at.wholes("dilation"),
-                         at.whole("groups"))
+                         at.whole("groups"), at.wholes("spread"))
+
+    do_conv3d = do_conv2d
+
+    def do_resample(self, at, x):
+        axis, size, back = at.whole("axis"), at.whole("size"), at.whole("transposed")
+        sizes = (size, x.a.shape[axis]) if back else (x.a.shape[axis], size)
+        weights = sampling_weights(at.whole("sampling"), at.whole("antialias"), *sizes)
+        weights = weights.T if back else weights
+        return both(lambda xp, v: xp.moveaxis(xp.tensordot(xp.asarray(weights, v.dtype), v, (1, axis)), 0, axis))(x)
 
     def window(self, at, x, kernel, strides, dilations):
         pads = [same_padding(x.a.shape[1 + i], kernel[i], strides[i], dilations[i]) if at.whole("same") else (0, 0)

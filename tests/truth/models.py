@@ -148,6 +148,60 @@ def pool(case):
         by_jax(case, lambda x: windows(x, 0.0, jax.lax.add) / windows(np.ones_like(case["x"]), 0.0, jax.lax.add))
 
 
+def first(x):
+    return x.movedim(-1, 1)
+
+
+def last(x):
+    return x.movedim(1, -1) if x.ndim > 2 else x
+
+
+def taps(w):
+    """A kernel as PyTorch has it: the channels first."""
+    return w.permute(-1, -2, *range(w.ndim - 2))
+
+
+def deep(x, w, b, stride=1, bias=True):
+    kernel = w.permute(-2, -1, *range(w.ndim - 2)).flatten(0, 1).unsqueeze(1)
+    return [F.conv1d, F.conv2d][w.ndim - 3](first(x), kernel, b if bias else None, stride, groups=x.shape[-1])
+
+
+# Of layers with a kernel and a bias, then of those with neither.
+WINDOWS = {
+    "conv1d": lambda x, w, b: F.conv1d(first(x), taps(w), b, 2, 1, 1, 2), "conv3d": lambda x, w, b: F.conv3d(first(x), taps(w), b, (1, 2, 1), 1),
+    "conv1dtranspose": lambda x, w, b: F.conv_transpose1d(first(x), taps(w), b, 2, groups=2),
+    "conv2dtranspose": lambda x, w, b: F.conv_transpose2d(first(x), taps(w), b, (2, 3), (1, 0)),
+    "conv3dtranspose": lambda x, w, b: F.conv_transpose3d(first(x), taps(w), b, 2),
+    "depthwiseconv1d": deep, "depthwiseconv2d": lambda x, w, b: deep(x, w, b, (2, 1)),
+}
+POOLS = {
+    "maxpool1d": lambda x: F.max_pool1d(x, 3, 2), "maxpool3d": lambda x: F.max_pool3d(x, 2), "averagepool1d": lambda x: F.avg_pool1d(x, 3, 2),
+    "averagepool3d": lambda x: F.avg_pool3d(x, 2), "adaptivemaxpool1d": lambda x: F.adaptive_max_pool1d(x, 4),
+    "adaptivemaxpool2d": lambda x: F.adaptive_max_pool2d(x, (3, 4)), "adaptivemaxpool3d": lambda x: F.adaptive_max_pool3d(x, (2, 3, 4)),
+    "adaptiveaveragepool1d": lambda x: F.adaptive_avg_pool1d(x, 4), "adaptiveaveragepool2d": lambda x: F.adaptive_avg_pool2d(x, (3, 4)),
+    "adaptiveaveragepool3d": lambda x: F.adaptive_avg_pool3d(x, (2, 3, 4)), "upsampling1d": lambda x: F.interpolate(x, scale_factor=2),
+    "upsampling2d": lambda x: F.interpolate(x, scale_factor=(2, 3), mode="bilinear"),
+    "upsampling3d": lambda x: F.interpolate(x, scale_factor=2, mode="trilinear"),
+    "resize": lambda x: F.interpolate(x, (4, 9), mode="bicubic", antialias=True),
+} | {f"globalmaxpool{n}d": lambda x: x.flatten(2).amax(2) for n in (1, 2, 3)} | {f"globalaveragepool{n}d": lambda x: x.flatten(2).mean(2) for n in (1, 3)}
+
+
+@judge(*WINDOWS)
+def windows(case):
+    by_torch(case, lambda x, w, b: last(WINDOWS[case.kind](x, w, b)), ("kernel", "bias"))
+
+
+@judge("separableconv1d", "separableconv2d")
+def separable(case):
+    by_torch(case, lambda x, w, p, b: last([F.conv1d, F.conv2d][w.ndim - 3](deep(x, w, None, bias=False), taps(p), b)),
+             ("depthwise_kernel", "pointwise_kernel", "bias"))
+
+
+@judge(*POOLS)
+def other_pools(case):
+    by_torch(case, lambda x: last(POOLS[case.kind](first(x))))
+
+
 @judge("global_average_pool")
 def global_average_pool(case):
     by_torch(case, lambda x: F.adaptive_avg_pool2d(x.permute(0, 3, 1, 2), 1)[:, :, 0, 0])
@@ -628,10 +682,10 @@ def public_names():
         with open(os.path.join(ROOT, "tidemark", folder, name + ".h"), encoding="utf-8") as file:
             return file.read()
     layers = {kind for path in glob.glob(os.path.join(ROOT, "tidemark", "nn", "*.h"))
-              for kind in re.findall(r'kKind = "nn::(\w+)"', text(os.path.basename(path)[:-2], "nn"))}
+              for kind in re.findall(r'"nn::(\w+)"', text(os.path.basename(path)[:-2], "nn"))}
     own = {"Conv2D": "conv2d", "LSTM": "lstm", "GRU": "gru", "SimpleRNN": "simple_rnn", "MultiHeadAttention": "attention", "RMSNorm": "rms_norm", "MaxPool2D": "max_pool",
            "AveragePool2D": "average_pool", "GlobalAveragePool2D": "global_average_pool"}
-    found = {own.get(kind) or re.sub(r"(?<!^)(?=[A-Z])", "_", kind).lower() for kind in layers} - {"sequential", "lambda"}
+    found = {own.get(kind) or re.search(r"\dD", kind) and kind.lower() or re.sub(r"(?<!^)(?=[A-Z])", "_", kind).lower() for kind in layers} - {"sequential", "lambda"}
     for header in ("losses", "metrics"):
         found |= set(re.findall(r"inline constexpr \w+ (\w+) =", text(header)))
     found |= {re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower()

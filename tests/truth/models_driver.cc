@@ -90,7 +90,51 @@ void layer(const std::string& name, const Model& model, const Tensor& x, bool tr
   write(name, file);
 }
 
+// Convolutions, pools and sizes of images, rows and volumes, by the name of the layer.
+void image_layers() {
+  const Tensor row = normal({2, 9, 4}), image = normal({2, 7, 6, 4}),
+               volume = normal({1, 4, 5, 6, 2});
+  layer("conv1d",
+        nn::Conv1D(6, 3, {.strides = 2, .padding = {{1, 1}}, .groups = 2, .dtype = td::f64}), row);
+  layer("conv3d",
+        nn::Conv3D(3, {2, 3, 2},
+                   {.strides = {1, 2, 1}, .padding = {{1, 1}, {1, 1}, {1, 1}}, .dtype = td::f64}),
+        volume);
+  layer("conv1dtranspose", nn::Conv1DTranspose(6, 3, {.strides = 2, .groups = 2, .dtype = td::f64}),
+        row);
+  layer("conv2dtranspose",
+        nn::Conv2DTranspose(3, {3, 2},
+                            {.strides = {2, 3}, .padding = {{1, 1}, {0, 0}}, .dtype = td::f64}),
+        image);
+  layer("conv3dtranspose", nn::Conv3DTranspose(3, 2, {.strides = 2, .dtype = td::f64}), volume);
+  layer("depthwiseconv1d", nn::DepthwiseConv1D(3, {.times = 2, .dtype = td::f64}), row);
+  layer("depthwiseconv2d", nn::DepthwiseConv2D({3, 2}, {.strides = {2, 1}, .dtype = td::f64}),
+        image);
+  layer("separableconv1d", nn::SeparableConv1D(5, 3, {.times = 2, .dtype = td::f64}), row);
+  layer("separableconv2d", nn::SeparableConv2D(5, 2, {.dtype = td::f64}), image);
+  layer("maxpool1d", nn::MaxPool1D(3, {.strides = 2}), row);
+  layer("maxpool3d", nn::MaxPool3D(2), volume);
+  layer("averagepool1d", nn::AveragePool1D(3, {.strides = 2}), row);
+  layer("averagepool3d", nn::AveragePool3D(2), volume);
+  layer("globalmaxpool1d", nn::GlobalMaxPool1D(), row);
+  layer("globalmaxpool2d", nn::GlobalMaxPool2D(), image);
+  layer("globalmaxpool3d", nn::GlobalMaxPool3D(), volume);
+  layer("globalaveragepool1d", nn::GlobalAveragePool1D(), row);
+  layer("globalaveragepool3d", nn::GlobalAveragePool3D(), volume);
+  layer("adaptivemaxpool1d", nn::AdaptiveMaxPool1D(4), row);
+  layer("adaptivemaxpool2d", nn::AdaptiveMaxPool2D({3, 4}), image);
+  layer("adaptivemaxpool3d", nn::AdaptiveMaxPool3D({2, 3, 4}), volume);
+  layer("adaptiveaveragepool1d", nn::AdaptiveAveragePool1D(4), row);
+  layer("adaptiveaveragepool2d", nn::AdaptiveAveragePool2D({3, 4}), image);
+  layer("adaptiveaveragepool3d", nn::AdaptiveAveragePool3D({2, 3, 4}), volume);
+  layer("upsampling1d", nn::UpSampling1D(2), row);
+  layer("upsampling2d", nn::UpSampling2D({2, 3}, td::Resizing::bilinear), image);
+  layer("upsampling3d", nn::UpSampling3D(2, td::Resizing::bilinear), volume);
+  layer("resize", nn::Resize({4, 9}, td::Resizing::bicubic, true), image);
+}
+
 void layers() {
+  image_layers();
   for (const char* activation : {"linear", "relu", "gelu", "silu", "sigmoid", "tanh", "softmax",
                                  "log_softmax", "softplus", "leaky_relu", "elu"}) {
     layer(td::cat("dense,activation=", activation),

@@ -4,4 +4,5 @@
 #include "tidemark/calls/ordered.h"
 #include "tidemark/calls/scans.h"
 #include "tidemark/calls/scatter.h"
+#include "tidemark/calls/windows.h"
 #include "tidemark/grad/pooling.h"

@@ -14,8 +14,16 @@ struct Composite {
 constexpr std::string_view kTensor = "tensor";
 constexpr std::string_view kReduction = "x: tensor, axes: axes = none, keep: bool = false";
 constexpr std::string_view kPool =
-    "x: tensor, size: ints = [2, 2], strides: ints = none, padding: valid|same = valid, "
+    "x: tensor, size: ints = [2, 2], strides: ints = none, padding: valid|same|pairs = valid, "
     "layout: nhwc|nchw = nhwc";
+constexpr std::string_view kPool1d =
+    "x: tensor, size: int = 2, strides: int = none, padding: valid|same|pairs = valid, "
+    "layout: nhwc|nchw = nhwc";
+constexpr std::string_view kPool3d =
+    "x: tensor, size: ints = [2, 2, 2], strides: ints = none, padding: valid|same|pairs = valid, "
+    "layout: nhwc|nchw = nhwc";
+constexpr std::string_view kAdaptive = "x: tensor, sizes: ints, layout: nhwc|nchw = nhwc";
+constexpr std::string_view kShuffle = "x: tensor, factor: int, layout: nhwc|nchw = nhwc";
 
 constexpr std::string_view kRunning =
     "x: tensor, axis: int = 0, exclusive: bool = false, reverse: bool = false";
@@ -78,8 +86,6 @@ constexpr Composite kComposites[] = {
      "Vector products of the three elements along an axis."},
     {"cdist", "a: tensor, b: tensor", kTensor,
      "Distances between the rows of a and those of b; the slope at distance 0 is 0."},
-    {"max_pool", kPool, kTensor, "The largest element of each window of an image."},
-    {"avg_pool", kPool, kTensor, "The mean of each window of an image; padding does not count."},
     {"mean", kReduction, kTensor, "The mean of elements."},
     {"var", kReduction, kTensor, "The mean of squared differences from the mean."},
     {"std", kReduction, kTensor, "The square root of the variance; its slope at 0 is 0."},
@@ -110,6 +116,65 @@ constexpr Composite kComposites[] = {
     {"mse", "y_true: tensor, y_pred: tensor", kTensor, "The mean of squared differences."},
     {"sparse_softmax_cross_entropy", "labels: tensor, logits: tensor", kTensor,
      "The mean of -log softmax(logits)[label] over the last axis."},
+    // calls/windows.h
+    {"conv1d",
+     "x: tensor, w: tensor, strides: int = 1, padding: valid|same|pairs = valid, dilations: int = "
+     "1, groups: int = 1, layout: nhwc|nchw = nhwc",
+     kTensor, "Windows of a row [n, width, in] times a [width, in, out] kernel."},
+    {"conv_transpose1d",
+     "x: tensor, w: tensor, strides: int = 1, padding: valid|same|pairs = valid, sizes: shape = "
+     "none, dilations: int = 1, groups: int = 1, layout: nhwc|nchw = nhwc",
+     kTensor, "The gradient by the row of a convolution with the kernel [width, out, in]."},
+    {"conv_transpose2d",
+     "x: tensor, w: tensor, strides: ints = [1, 1], padding: valid|same|pairs = valid, sizes: "
+     "shape = none, dilations: ints = [1, 1], groups: int = 1, layout: nhwc|nchw = nhwc",
+     kTensor,
+     "The gradient by the image of a convolution with the kernel [height, width, out, in]."},
+    {"conv_transpose3d",
+     "x: tensor, w: tensor, strides: ints = [1, 1, 1], padding: valid|same|pairs = valid, sizes: "
+     "shape = none, dilations: ints = [1, 1, 1], groups: int = 1, layout: nhwc|nchw = nhwc",
+     kTensor,
+     "The gradient by the image of a convolution with the kernel [depth, height, width, out, in]."},
+    {"depthwise_conv2d",
+     "x: tensor, w: tensor, strides: ints = [1, 1], padding: valid|same|pairs = valid, dilations: "
+     "ints = [1, 1], layout: nhwc|nchw = nhwc",
+     kTensor, "Each channel by windows of its own, [height, width, in, times]."},
+    {"depthwise_conv1d",
+     "x: tensor, w: tensor, strides: int = 1, padding: valid|same|pairs = valid, dilations: int = "
+     "1, layout: nhwc|nchw = nhwc",
+     kTensor, "Each channel by windows of its own, [width, in, times]."},
+    {"separable_conv2d",
+     "x: tensor, depthwise: tensor, pointwise: tensor, strides: ints = [1, 1], padding: "
+     "valid|same|pairs = valid, dilations: ints = [1, 1], layout: nhwc|nchw = nhwc",
+     kTensor, "A depthwise convolution, then one with windows of one pixel."},
+    {"separable_conv1d",
+     "x: tensor, depthwise: tensor, pointwise: tensor, strides: int = 1, padding: "
+     "valid|same|pairs = valid, dilations: int = 1, layout: nhwc|nchw = nhwc",
+     kTensor, "A depthwise convolution, then one with windows of one pixel."},
+    {"pad", "x: tensor, widths: pairs, mode: reflect|symmetric|edge", kTensor,
+     "Padded with elements of x: mirrored at its outermost elements or its edges, or those "
+     "repeated."},
+    {"resize",
+     "x: tensor, sizes: shape, method: nearest|bilinear|bicubic = bilinear, antialias: bool = "
+     "false, layout: nhwc|nchw = nhwc",
+     kTensor, "An image with other sizes, each pixel a weighted sum of its neighbours."},
+    {"pixel_shuffle", kShuffle, kTensor, "Channels become blocks of factor x factor pixels."},
+    {"pixel_unshuffle", kShuffle, kTensor, "Blocks of factor x factor pixels become channels."},
+    // grad/pooling.h
+    {"max_pool", kPool, kTensor, "The largest element of each window of an image."},
+    {"avg_pool", kPool, kTensor, "The mean of each window of an image; padding does not count."},
+    {"max_pool1d", kPool1d, kTensor, "The largest element of each window of a row."},
+    {"avg_pool1d", kPool1d, kTensor, "The mean of each window of a row; padding does not count."},
+    {"max_pool3d", kPool3d, kTensor, "The largest element of each window of a volume."},
+    {"avg_pool3d", kPool3d, kTensor,
+     "The mean of each window of a volume; padding does not count."},
+    {"adaptive_max_pool", kAdaptive, kTensor,
+     "The largest element of each of so many windows; equal ones share the gradient."},
+    {"adaptive_avg_pool", kAdaptive, kTensor, "The mean of each of so many windows."},
+    {"extract_patches",
+     "x: tensor, sizes: ints, strides: ints = none, dilations: ints = none, padding: "
+     "valid|same|pairs = valid, layout: nhwc|nchw = nhwc",
+     kTensor, "Every window of an image as channels, tap by tap; padding is 0."},
     // calls/scans.h
     {"cumlogsumexp", kRunning, kTensor,
      "The logarithm of running sums of exponentials along an axis, without overflow."},

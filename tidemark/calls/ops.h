@@ -180,20 +180,6 @@ Tensor cross(const Operand& a, const Operand& b, int64_t axis = -1, Source at = 
 // 0.
 Tensor cdist(const Operand& a, const Operand& b, Source at = Source::here());
 
-enum class Padding { valid, same };
-enum class ImageLayout { nhwc, nchw };
-struct ConvOptions {
-  std::array<int64_t, 2> strides = {1, 1};
-  Padding padding = Padding::valid;
-  std::array<int64_t, 2> dilations = {1, 1};
-  int64_t groups = 1;
-  ImageLayout layout = ImageLayout::nhwc;
-};
-// x is [n, height, width, in] or [n, in, height, width]; w is [height, width, in / groups, out]. An
-// NCHW result is a view of the NHWC one that is computed.
-Tensor conv2d(const Operand& x, const Operand& w, ConvOptions options = {},
-              Source at = Source::here());
-
 // ---- reductions made of others ------------------------------------------------------------------
 
 struct ReduceFunction {

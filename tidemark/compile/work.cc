@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "tidemark/ops/contract.h"
 #include "tidemark/ops/op_def.h"
 
 namespace tidemark::compile {
@@ -12,10 +13,12 @@ double bytes(const TensorType& type) { return elements(type) * size_of(type.dtyp
 
 // How many products are added for one element of a contraction.
 double terms_of(const Graph& graph, const Node& node) {
-  if (node.op->routine == Routine::conv2d) {
-    const Shape& kernel = graph.type(node.inputs[1]).shape;
-    return static_cast<double>(kernel[0]) * static_cast<double>(kernel[1]) *
-           static_cast<double>(kernel[2]);
+  if (node.op->routine == Routine::conv) {
+    const TensorType& kernel = graph.type(node.inputs[1]);
+    const ops::ConvSpec spec = ops::ConvSpec::from(node.attrs);
+    // Of spread pixels, each output meets a share of the taps.
+    const auto gaps = static_cast<double>(spec.spread[0] * spec.spread[1] * spec.spread[2]);
+    return elements(kernel) / static_cast<double>(kernel.shape[-1]) / gaps;
   }
   const size_t left = node.op->routine == Routine::accumulate ? 1 : 0;
   return static_cast<double>(graph.type(node.inputs[left]).shape[-1]);

@@ -38,8 +38,8 @@ enum class AttrRole : uint8_t {
   slice_size,      // Per axis: how many elements it has.
   slice_step,      // Per axis: how far they are apart.
   padding,         // Per axis: how many elements are put in; 0 leaves the axis alone.
-  window,          // Height and width: a stride or a dilation.
-  window_padding,  // Height and width: elements put around an image, or taken away.
+  window,          // Per axis of an image: a stride or a dilation.
+  window_padding,  // Per axis of an image: elements put around it, or taken away.
   groups,          // Of channels.
 };
 

@@ -49,7 +49,7 @@ class AttributeCheck {
       case AttrRole::padding:
         return check_extents(attr.name, check_length(attr.name, items, rank()));
       case AttrRole::window:
-        return check_extents(attr.name, check_length(attr.name, items, 2));
+        return check_extents(attr.name, check_length(attr.name, items, rank() - 2));
       case AttrRole::groups:
         return check_groups(items[0]);
       default:
@@ -69,7 +69,7 @@ class AttributeCheck {
       case AttrRole::padding:
         return check_extents(attr.name, check_length(attr.name, items, rank()));
       case AttrRole::window_padding:  // Below 0 it takes elements away.
-        return check_extents(attr.name, check_length(attr.name, items, 2), -1);
+        return check_extents(attr.name, check_length(attr.name, items, rank() - 2), -1);
       default:
         return;
     }

@@ -13,32 +13,41 @@ namespace tidemark::ops {
 ConvSpec ConvSpec::from(const Attrs& attrs) {
   ConvSpec spec;
   Attrs::Reader read = attrs.read();
-  std::ranges::copy(read.integers().first(2), spec.stride);
-  std::ranges::copy(read.sizes().first(2), spec.pad_low);
-  std::ranges::copy(read.sizes().first(2), spec.pad_high);
-  std::ranges::copy(read.integers().first(2), spec.dilation);
+  const std::span<const int64_t> strides = read.integers();
+  spec.axes = std::min(strides.size(), kMostAxes);
+  std::ranges::copy(strides.first(spec.axes), spec.stride);
+  std::ranges::copy(read.sizes().first(spec.axes), spec.pad_low);
+  std::ranges::copy(read.sizes().first(spec.axes), spec.pad_high);
+  std::ranges::copy(read.integers().first(spec.axes), spec.dilation);
   spec.groups = read.integer();
+  const std::span<const int64_t> spread = read.integers();
+  std::ranges::copy(spread.first(std::min(spread.size(), spec.axes)), spec.spread);
   return spec;
 }
 
 Attrs ConvSpec::attrs() const {
-  using Numbers = std::span<const int64_t>;
-  using Sizes = std::span<const Dim>;
+  const auto numbers = [&](const int64_t* list) { return std::span(list, axes); };
+  const auto sizes = [&](const Dim* list) { return std::span(list, axes); };
   return Attrs()
-      .add(Numbers(stride))
-      .add(Sizes(pad_low))
-      .add(Sizes(pad_high))
-      .add(Numbers(dilation))
-      .add(groups);
+      .add(numbers(stride))
+      .add(sizes(pad_low))
+      .add(sizes(pad_high))
+      .add(numbers(dilation))
+      .add(groups)
+      .add(is_spread() ? numbers(spread) : std::span<const int64_t>());
 }
 
-Dim ConvSpec::out_size(int axis, Dim in, int64_t kernel) const {
+Dim ConvSpec::out_size(size_t axis, Dim in, int64_t kernel) const {
+  const int64_t gap = spread[axis] - 1;
   const int64_t reach = dilation[axis] * (kernel - 1) + 1;
-  // If the size of the image is known, so is the padding.
-  const Dim padded = in.is_traced()
-                         ? in + pad_low[axis] + pad_high[axis]
-                         : Dim(int64_t{in} + pad_low[axis].number() + pad_high[axis].number());
-  return is_less(padded, reach) ? Dim(0) : (padded - reach) / stride[axis] + 1;
+  if (in.is_traced()) {
+    const Dim padded = in * spread[axis] + pad_low[axis] + pad_high[axis];
+    return is_less(padded, reach + gap) ? Dim(0) : (padded - (reach + gap)) / stride[axis] + 1;
+  }
+  // If the size of the image is known, so is the padding. Gaps are between pixels.
+  const int64_t covered = in == 0 ? 0 : int64_t{in} * spread[axis] - gap;
+  const int64_t padded = covered + pad_low[axis].number() + pad_high[axis].number();
+  return padded < reach ? Dim(0) : Dim((padded - reach) / stride[axis] + 1);
 }
 
 namespace rule {
@@ -154,161 +163,237 @@ void reference_accumulate(const ReferenceContext& context) {
   });
 }
 
-TensorType infer_conv2d(const InferContext& context) {
+namespace {
+
+struct ConvNames {
+  std::string_view name, image, kernel;
+};
+constexpr ConvNames kConvNames[] = {
+    {"conv2d", "[n, height, width, in]", "[height, width, in, out]"},
+    {"conv3d", "[n, depth, height, width, in]", "[depth, height, width, in, out]"}};
+
+const NamedOp& conv_of(size_t axes) { return axes == 2 ? conv2d : conv3d; }
+
+// Bounded such that sizes do not overflow.
+void check_spread(const InferContext& context, const ConvNames& names, const ConvSpec& spec) {
+  constexpr int64_t most = int64_t{1} << 40;
+  for (size_t i = 0; i < spec.axes; ++i) {
+    const int64_t size = context.operands[0].shape[static_cast<int64_t>(i) + 1].known_or(1);
+    if (spec.spread[i] > most / std::max<int64_t>(1, size))
+      throw UserError(
+          cat(names.name, ": ", context.operands[0], " cannot be spread by ", spec.spread[i]),
+          context.at, "the result must fit in memory");
+  }
+}
+
+void check_conv(const InferContext& context, const ConvNames& names, size_t axes) {
   const TensorType& x = context.operands[0];
   const TensorType& w = context.operands[1];
-  const ConvSpec spec = ConvSpec::from(context.attrs);
-  if (x.shape.rank() != 4 || w.shape.rank() != 4) {
-    throw UserError(
-        cat("conv2d: needs an image [n, height, width, in] and a kernel [height, width, in, "
-            "out], got ",
-            x, " and ", w),
-        context.at, "one image alone: td::expand_dims(x, 0)");
+  const auto rank = static_cast<int64_t>(axes) + 2;
+  if (x.shape.rank() != rank || w.shape.rank() != rank) {
+    throw UserError(cat(names.name, ": needs an image ", names.image, " and a kernel ",
+                        names.kernel, ", got ", x, " and ", w),
+                    context.at, "one image alone: td::expand_dims(x, 0)");
   }
   if (!is_float(x.dtype)) {
-    throw UserError(cat("conv2d: takes floats, got ", x.dtype), context.at,
+    throw UserError(cat(names.name, ": takes floats, got ", x.dtype), context.at,
                     "cast it first: td::cast(x, td::f32)");
   }
-  for (int axis = 0; axis < 2; ++axis) {
-    if (spec.stride[axis] < 1 || spec.dilation[axis] < 1) {
-      throw UserError(cat("conv2d: strides and dilations must be at least 1, got ",
-                          spec.stride[axis], " and ", spec.dilation[axis]),
-                      context.at, "leave them out for 1");
+  const ConvSpec spec = ConvSpec::from(context.attrs);
+  for (size_t axis = 0; axis < axes; ++axis) {
+    if (spec.stride[axis] < 1 || spec.dilation[axis] < 1 || spec.spread[axis] < 1) {
+      throw UserError(
+          cat(names.name, ": strides and dilations must be at least 1, got ",
+              std::min(spec.stride[axis], spec.spread[axis]), " and ", spec.dilation[axis]),
+          context.at, "leave them out for 1");
     }
   }
-  if (spec.groups < 1 || x.shape[3] != w.shape[2] * spec.groups || w.shape[3] % spec.groups != 0) {
-    throw UserError(cat("conv2d: ", x, " has ", x.shape[3], " channels, the kernel ", w, " takes ",
-                        w.shape[2], " in each of ", spec.groups, " groups and gives ", w.shape[3]),
+  check_spread(context, names, spec);
+  const Dim in = w.shape[-2], out = w.shape[-1], channels = x.shape[-1];
+  if (spec.groups < 1 || channels != in * spec.groups || out % spec.groups != 0) {
+    throw UserError(cat(names.name, ": ", x, " has ", channels, " channels, the kernel ", w,
+                        " takes ", in, " in each of ", spec.groups, " groups and gives ", out),
                     context.at,
                     "channels must be the kernel's inputs times the groups, and the outputs a "
                     "multiple of the groups");
   }
-  return {x.dtype,
-          {x.shape[0], spec.out_size(0, x.shape[1], w.shape[0]),
-           spec.out_size(1, x.shape[2], w.shape[1]), w.shape[3]}};
 }
 
-namespace {
-
-// An image and the padding that is left to apply.
-struct PaddedImage {
-  Term image;
-  ConvSpec spec;
-};
-
-// Negative padding is applied as a slice, and becomes 0.
-PaddedImage padded_by(Term image, ConvSpec spec, const int64_t (&low)[2],
-                      const int64_t (&high)[2]) {
-  DimList begin(4), end;
-  for (const Dim size : image.shape()) end.push_back(size);
-  bool cut = false;
-  for (size_t i = 0; i < 2; ++i) {
-    begin[i + 1] = std::max<int64_t>(0, -low[i]);
-    if (high[i] < 0) end[i + 1] = larger(begin[i + 1], end[i + 1] - -high[i]);
-    cut = cut || low[i] < 0 || high[i] < 0;
-    spec.pad_low[i] = std::max<int64_t>(0, low[i]);
-    spec.pad_high[i] = std::max<int64_t>(0, high[i]);
+TensorType infer_conv(const InferContext& context, size_t axes) {
+  check_conv(context, kConvNames[axes - 2], axes);
+  const TensorType& x = context.operands[0];
+  const TensorType& w = context.operands[1];
+  const ConvSpec spec = ConvSpec::from(context.attrs);
+  Shape shape{x.shape[0]};
+  for (size_t i = 0; i < axes; ++i) {
+    const auto axis = static_cast<int64_t>(i);
+    shape.push_back(spec.out_size(i, x.shape[axis + 1], w.shape[axis]));
   }
-  return {cut ? term::slice(image, begin, end, AxisList(4, 1)) : image, spec};
+  shape.push_back(w.shape[-1]);
+  return {x.dtype, shape};
 }
 
 // Moves the group index of the last axis, [..., groups * each], to axis `axis`, and that axis'
 // share of each group to the last: reshape, transpose, reshape back.
 Term swap_within_groups(Term x, int64_t axis, int64_t groups) {
   const Shape& shape = x.shape();
+  const int64_t last = shape.rank() - 1;
   Shape open = shape;
-  open.set(3, groups);
-  open.push_back(shape[3] / groups);
-  AxisList order{0, 1, 2, 3, 4};
-  std::swap(order[static_cast<size_t>(axis)], order[4]);
+  open.set(last, groups);
+  open.push_back(shape[last] / groups);
+  AxisList order;
+  for (int64_t i = 0; i <= last + 1; ++i) order.push_back(i);
+  std::swap(order[static_cast<size_t>(axis)], order[static_cast<size_t>(last + 1)]);
   Shape closed = shape;
-  closed.set(axis, shape[3] / groups);
-  closed.set(3, shape[axis] * groups);
+  closed.set(axis, shape[last] / groups);
+  closed.set(last, shape[axis] * groups);
   return term::reshape(term::transpose(term::reshape(x, open), order), closed);
 }
 
-// The gradient by the image is the convolution of g, dilated by the stride, with the kernel flipped
-// and its input and output channels exchanged.
-Term grad_conv2d_image(const GradContext& context, const ConvSpec& spec) {
-  const Term x = context.operands[0], w = context.operands[1];
-  const AxisList inside{0, spec.stride[0] - 1, spec.stride[1] - 1, 0};
-  const bool apart = inside[1] > 0 || inside[2] > 0;
-  const Term g =
-      apart
-          ? pad.apply({context.g},
-                      Attrs().add(DimList(4)).add(DimList(4)).add(inside).add(0.0).add(int64_t{0}))
-          : context.g;
-  ConvSpec back;
-  back.groups = spec.groups;
-  DimList begin(4);
-  AxisList step(4, 1);
-  int64_t low[2], high[2];
-  for (size_t i = 0; i < 2; ++i) {
-    const auto axis = static_cast<int64_t>(i);
-    const int64_t in = x.shape()[axis + 1], out = g.shape()[axis + 1], taps = w.shape()[axis];
-    const int64_t reach = spec.dilation[i] * (taps - 1);
-    back.dilation[i] = spec.dilation[i];
-    low[i] = reach - spec.pad_low[i].number();
-    high[i] = in + reach - low[i] - out;
-    begin[i] = taps - 1;
+// The first axis moved to the place before the last: [n, height, width, c] as [height, width, n,
+// c].
+Term first_inward(Term x) {
+  AxisList order;
+  for (int64_t i = 1; i + 1 < x.shape().rank(); ++i) order.push_back(i);
+  order.push_back(0);
+  order.push_back(x.shape().rank() - 1);
+  return term::transpose(x, order);
+}
+
+// Every window turned around: `first` is the number of the first axis of the windows.
+Term turned(Term x, size_t first, size_t axes) {
+  DimList begin(static_cast<size_t>(x.shape().rank()));
+  AxisList step(begin.size(), 1);
+  for (size_t i = first; i < first + axes; ++i) {
+    begin[i] = x.shape()[static_cast<int64_t>(i)] - 1;
     step[i] = -1;
   }
-  const Term turned = slice.apply({w}, Attrs().add(begin).add(w.shape()).add(step));
-  const PaddedImage from = padded_by(g, back, low, high);
-  return conv2d.apply({from.image, swap_within_groups(turned, 2, spec.groups)}, from.spec.attrs());
+  return slice.apply({x}, Attrs().add(begin).add(x.shape()).add(step));
+}
+
+// One axis of a convolution, in numbers.
+struct ConvAxis {
+  int64_t in, out, taps, low, stride, dilation, spread;
+  int64_t reach() const { return dilation * (taps - 1); }
+};
+ConvAxis axis_of(const GradContext& context, const ConvSpec& spec, size_t i) {
+  const auto axis = static_cast<int64_t>(i);
+  return {.in = context.operands[0].shape()[axis + 1],
+          .out = context.g.shape()[axis + 1],
+          .taps = context.operands[1].shape()[axis],
+          .low = spec.pad_low[i].number(),
+          .stride = spec.stride[i],
+          .dilation = spec.dilation[i],
+          .spread = spec.spread[i]};
+}
+
+// The gradient by the image is the convolution of g, spread by the strides, with the kernel turned
+// around and its input and output channels exchanged.
+Term grad_conv_image(const GradContext& context, const ConvSpec& spec) {
+  ConvSpec back;
+  back.axes = spec.axes;
+  back.groups = spec.groups;
+  for (size_t i = 0; i < spec.axes; ++i) {
+    const ConvAxis axis = axis_of(context, spec, i);
+    const int64_t low = axis.reach() - axis.low;
+    back.stride[i] = axis.spread;
+    back.spread[i] = axis.stride;
+    back.dilation[i] = axis.dilation;
+    back.pad_low[i] = low;
+    back.pad_high[i] =
+        (axis.in - 1) * axis.spread - (axis.out - 1) * axis.stride + axis.reach() - low;
+  }
+  const Term kernel = swap_within_groups(turned(context.operands[1], 0, spec.axes),
+                                         static_cast<int64_t>(spec.axes), spec.groups);
+  return conv_of(spec.axes).apply({context.g, kernel}, back.attrs());
 }
 
 // The gradient by the kernel is the convolution of x with g as the kernel: the batch takes the role
 // of the channels, and strides and dilations are exchanged.
-Term grad_conv2d_kernel(const GradContext& context, const ConvSpec& spec) {
+Term grad_conv_kernel(const GradContext& context, const ConvSpec& spec) {
   const Term x = context.operands[0], w = context.operands[1];
   ConvSpec over = spec;
   std::swap(over.stride, over.dilation);
   const Term image = swap_within_groups(x, 0, spec.groups);
-  const Term kernel = term::transpose(context.g, {1, 2, 0, 3});
-  const Term taps = conv2d.apply({image, kernel}, over.attrs());
+  const Term taps = conv_of(spec.axes).apply({image, first_inward(context.g)}, over.attrs());
   // Pixels that the strides never reach would become taps beyond the last one: they are cropped.
   const Shape& shape = w.shape();
-  const Term cut =
-      term::slice(taps, DimList(4), {shape[2], shape[0], shape[1], shape[3]}, AxisList(4, 1));
-  return term::transpose(cut, {1, 2, 0, 3});
+  DimList size{shape[-2]};
+  for (size_t i = 0; i < spec.axes; ++i) size.push_back(shape[static_cast<int64_t>(i)]);
+  size.push_back(shape[-1]);
+  return first_inward(term::slice(taps, DimList(size.size()), size, AxisList(size.size(), 1)));
+}
+
+// Of a convolution of spread pixels: with the roles of x and g exchanged nothing is spread, so that
+// both are read in place. The taps come out in reverse.
+Term grad_conv_kernel_of_spread(const GradContext& context, const ConvSpec& spec) {
+  ConvSpec over;
+  over.axes = spec.axes;
+  over.groups = spec.groups;
+  for (size_t i = 0; i < spec.axes; ++i) {
+    const ConvAxis axis = axis_of(context, spec, i);
+    const int64_t low = axis.reach() - axis.low;
+    over.stride[i] = axis.dilation;
+    over.dilation[i] = axis.spread;
+    over.spread[i] = axis.stride;
+    over.pad_low[i] = low;
+    over.pad_high[i] =
+        axis.reach() + (axis.in - 1) * axis.spread - (axis.out - 1) * axis.stride - low;
+  }
+  const Term image = swap_within_groups(context.g, 0, spec.groups);
+  const Term taps =
+      conv_of(spec.axes).apply({image, first_inward(context.operands[0])}, over.attrs());
+  return first_inward(turned(swap_within_groups(taps, 0, spec.groups), 1, spec.axes));
+}
+
+// The pixel that a tap of an output meets, or -1.
+int64_t met(const ConvSpec& spec, size_t axis, int64_t output, int64_t tap, int64_t size) {
+  const int64_t place =
+      output * spec.stride[axis] + tap * spec.dilation[axis] - spec.pad_low[axis].number();
+  const bool is_pixel = place >= 0 && place % spec.spread[axis] == 0;
+  return is_pixel && place / spec.spread[axis] < size ? place / spec.spread[axis] : -1;
 }
 
 }  // namespace
 
-Term grad_conv2d(const GradContext& context, int index) {
+TensorType infer_conv2d(const InferContext& context) { return infer_conv(context, 2); }
+TensorType infer_conv3d(const InferContext& context) { return infer_conv(context, 3); }
+
+Term grad_conv(const GradContext& context, int index) {
   const Term operand = context.operands[static_cast<size_t>(index)];
   // An empty result has a gradient of zeros.
   if (context.result.shape().open_size() == 0) return operand.like(0);
   const ConvSpec spec = ConvSpec::from(context.attrs);
-  return index == 0 ? grad_conv2d_image(context, spec) : grad_conv2d_kernel(context, spec);
+  if (index == 0) return grad_conv_image(context, spec);
+  return spec.is_spread() ? grad_conv_kernel_of_spread(context, spec)
+                          : grad_conv_kernel(context, spec);
 }
 
-// Taps that fall into the padding are skipped, not multiplied by zero.
-void reference_conv2d(const ReferenceContext& context) {
+// Taps that meet no pixel are skipped, not multiplied by zero.
+void reference_conv(const ReferenceContext& context) {
   const ArrayRef& x = context.operands[0];
   const ArrayRef& w = context.operands[1];
   const ConvSpec spec = ConvSpec::from(context.attrs);
-  const int64_t channels = w.shape[2];
-  const int64_t per_group = w.shape[3] / spec.groups;
+  const int64_t channels = w.shape[-2], outputs = w.shape[-1];
+  const int64_t per_group = outputs / spec.groups;
+  Shape windows;
+  for (size_t i = 0; i < spec.axes; ++i) windows.push_back(w.shape[static_cast<int64_t>(i)]);
   reference::for_each_index(context.result.shape, [&](std::span<const int64_t> index, int64_t i) {
-    const int64_t group = index[3] / per_group;
+    const int64_t output = index[spec.axes + 1], group = output / per_group;
     long double total = 0;
-    for (int64_t kh = 0; kh < w.shape[0]; ++kh) {
-      for (int64_t kw = 0; kw < w.shape[1]; ++kw) {
-        const int64_t row =
-            index[1] * spec.stride[0] + kh * spec.dilation[0] - spec.pad_low[0].number();
-        const int64_t column =
-            index[2] * spec.stride[1] + kw * spec.dilation[1] - spec.pad_low[1].number();
-        if (row < 0 || row >= x.shape[1] || column < 0 || column >= x.shape[2]) continue;
-        const int64_t pixel = ((index[0] * x.shape[1] + row) * x.shape[2] + column) * x.shape[3];
-        const int64_t tap = (kh * w.shape[1] + kw) * channels;
-        for (int64_t c = 0; c < channels; ++c) {
-          total += reference::read_float(x, pixel + group * channels + c) *
-                   reference::read_float(w, (tap + c) * w.shape[3] + index[3]);
-        }
+    reference::for_each_index(windows, [&](std::span<const int64_t> tap, int64_t number) {
+      int64_t pixel = index[0];
+      for (size_t axis = 0; axis < spec.axes; ++axis) {
+        const int64_t size = x.shape[static_cast<int64_t>(axis) + 1];
+        const int64_t place = met(spec, axis, index[axis + 1], tap[axis], size);
+        if (place < 0) return;
+        pixel = pixel * size + place;
       }
-    }
+      for (int64_t c = 0; c < channels; ++c) {
+        total += reference::read_float(x, pixel * x.shape[-1] + group * channels + c) *
+                 reference::read_float(w, (number * channels + c) * outputs + output);
+      }
+    });
     reference::write(context.result, i, total);
   });
 }

@@ -7,37 +7,46 @@
 
 namespace tidemark::ops {
 
-// The attributes of conv2d by name. Sizes are (height, width).
+// The attributes of a convolution by name, an item for each axis of the image: (height, width), or
+// (depth, height, width).
 struct ConvSpec {
-  int64_t stride[2] = {1, 1};
+  static constexpr size_t kMostAxes = 3;
+  int64_t stride[kMostAxes] = {1, 1, 1};
   // Open if they depend on an open size of the image. Negative padding crops.
-  Dim pad_low[2] = {0, 0};
-  Dim pad_high[2] = {0, 0};
-  int64_t dilation[2] = {1, 1};
+  Dim pad_low[kMostAxes] = {0, 0, 0};
+  Dim pad_high[kMostAxes] = {0, 0, 0};
+  int64_t dilation[kMostAxes] = {1, 1, 1};
   int64_t groups = 1;
+  // Pixels lie this far apart, with nothing between them: the gradient by the image is the
+  // convolution of a gradient that is spread by the strides. An empty list says 1 for all axes.
+  int64_t spread[kMostAxes] = {1, 1, 1};
+  size_t axes = 2;
 
   static ConvSpec from(const Attrs& attrs);
   Attrs attrs() const;
-  // The output's size along axis 0 (height) or 1 (width).
-  Dim out_size(int axis, Dim in, int64_t kernel) const;
+  // The output's size along axis 0, 1, ... of the image.
+  Dim out_size(size_t axis, Dim in, int64_t kernel) const;
+  bool is_spread() const { return spread[0] * spread[1] * spread[2] > 1; }
 };
 
 namespace rule {
 TensorType infer_matmul(const InferContext& context);
 TensorType infer_accumulate(const InferContext& context);
 TensorType infer_conv2d(const InferContext& context);
+TensorType infer_conv3d(const InferContext& context);
 Term grad_matmul(const GradContext& context, int index);
-Term grad_conv2d(const GradContext& context, int index);
+Term grad_conv(const GradContext& context, int index);
 void reference_matmul(const ReferenceContext& context);
 void reference_accumulate(const ReferenceContext& context);
-void reference_conv2d(const ReferenceContext& context);
+void reference_conv(const ReferenceContext& context);
 }  // namespace rule
 
 inline constexpr AttrDef kConvAttrs[] = {{"stride", AttrKind::integers, AttrRole::window},
                                          {"pad_low", AttrKind::sizes, AttrRole::window_padding},
                                          {"pad_high", AttrKind::sizes, AttrRole::window_padding},
                                          {"dilation", AttrKind::integers, AttrRole::window},
-                                         {"groups", AttrKind::integer, AttrRole::groups}};
+                                         {"groups", AttrKind::integer, AttrRole::groups},
+                                         {"spread", AttrKind::integers}};
 
 inline constexpr CallDef kMatmulCalls[] = {
     {"matmul", "a: tensor, b: tensor, transpose_a: bool = false, transpose_b: bool = false"}};
@@ -57,8 +66,8 @@ inline constexpr NamedOp matmul = {
 };
 inline constexpr CallDef kConv2dCalls[] = {
     {"conv2d",
-     "x: tensor, w: tensor, strides: ints = [1, 1], padding: valid|same = valid, dilations: ints = "
-     "[1, 1], groups: int = 1, layout: nhwc|nchw = nhwc"}};
+     "x: tensor, w: tensor, strides: ints = [1, 1], padding: valid|same|pairs = valid, dilations: "
+     "ints = [1, 1], groups: int = 1, layout: nhwc|nchw = nhwc"}};
 inline constexpr NamedOp conv2d = {
     .name = "conv2d",
     .brief = "Windows of an NHWC image times a [height, width, in, out] kernel.",
@@ -68,9 +77,26 @@ inline constexpr NamedOp conv2d = {
     .attrs = kConvAttrs,
     .calls = kConv2dCalls,
     .infer = rule::infer_conv2d,
-    .grad = rule::grad_conv2d,
-    .reference = rule::reference_conv2d,
-    .routine = Routine::conv2d,
+    .grad = rule::grad_conv,
+    .reference = rule::reference_conv,
+    .routine = Routine::conv,
+};
+inline constexpr CallDef kConv3dCalls[] = {
+    {"conv3d",
+     "x: tensor, w: tensor, strides: ints = [1, 1, 1], padding: valid|same|pairs = valid, "
+     "dilations: ints = [1, 1, 1], groups: int = 1, layout: nhwc|nchw = nhwc"}};
+inline constexpr NamedOp conv3d = {
+    .name = "conv3d",
+    .brief = "Windows of an NDHWC image times a [depth, height, width, in, out] kernel.",
+    .family = Family::contract,
+    .arity = 2,
+    .accepts = TypeSet::numbers,
+    .attrs = kConvAttrs,
+    .calls = kConv3dCalls,
+    .infer = rule::infer_conv3d,
+    .grad = rule::grad_conv,
+    .reference = rule::reference_conv,
+    .routine = Routine::conv,
 };
 
 // Only in programs. A product computed in parts along k, each but the last a multiple of 256 long
@@ -89,6 +115,6 @@ inline constexpr NamedOp accumulate = {
     .updates_first = true,
 };
 
-inline constexpr const NamedOp* kContractOps[] = {&conv2d, &matmul};
+inline constexpr const NamedOp* kContractOps[] = {&conv2d, &conv3d, &matmul};
 
 }  // namespace tidemark::ops

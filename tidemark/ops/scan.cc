@@ -1,8 +1,34 @@
 #include "tidemark/ops/scan.h"
 
+#include <cmath>
+
 #include "tidemark/ops/reference.h"
 #include "tidemark/ops/term_ops.h"
 #include "tidemark/types/size.h"
+
+namespace tidemark::ops {
+
+ResampleSpec ResampleSpec::from(const Attrs& attrs) {
+  Attrs::Reader read = attrs.read();
+  ResampleSpec spec;
+  spec.axis = read.integer();
+  spec.size = read.size();
+  spec.sampling = static_cast<Sampling>(read.integer());
+  spec.antialias = read.boolean();
+  spec.transposed = read.boolean();
+  return spec;
+}
+
+Attrs ResampleSpec::attrs() const {
+  return Attrs()
+      .add(axis)
+      .add(size)
+      .add(static_cast<int64_t>(sampling))
+      .add(antialias)
+      .add(transposed);
+}
+
+}  // namespace tidemark::ops
 
 namespace tidemark::ops::rule {
 namespace {
@@ -196,6 +222,84 @@ void reference_searchsorted(const ReferenceContext& context) {
     }
     reference::write(context.result, i, found);
   }
+}
+
+// ---- resampling ---------------------------------------------------------------------------------
+
+TensorType infer_resample(const InferContext& context) {
+  const TensorType& x = context.operands[0];
+  const ResampleSpec spec = ResampleSpec::from(context.attrs);
+  if (x.dtype != DType::f32 && x.dtype != DType::f64)
+    throw UserError(cat("resample: takes f32 and f64, got ", x.dtype), context.at,
+                    "cast it first: td::cast(x, td::f32)");
+  if (static_cast<int64_t>(spec.sampling) < 0 || spec.sampling > Sampling::mean)
+    throw UserError(cat("resample: there is no sampling ", static_cast<int64_t>(spec.sampling)),
+                    context.at, "the choices are 0 to 3");
+  const Dim from = x.shape[spec.axis];
+  const bool sizes_known = !from.is_traced() && !spec.size.is_traced();
+  if (sizes_known && (spec.size < 0 || (spec.size > 0) != (from > 0)))
+    throw UserError(
+        cat("resample: axis ", spec.axis, " of ", x, " cannot have ", spec.size, " samples"),
+        context.at, "both sizes must be positive, or both 0");
+  Shape shape = x.shape;
+  shape.set(spec.axis, spec.size);
+  return {x.dtype, shape};
+}
+
+Term grad_resample(const GradContext& context, int) {
+  ResampleSpec spec = ResampleSpec::from(context.attrs);
+  spec.size = context.operands[0].shape()[spec.axis];
+  spec.transposed = !spec.transposed;
+  return resample.apply({context.g}, spec.attrs());
+}
+
+namespace {
+
+// The weight of sample j of `in` in sample i of `out`, before weights are divided by their sum.
+long double raw_weight(const ResampleSpec& spec, int64_t in, int64_t out, int64_t i, int64_t j) {
+  if (spec.sampling == Sampling::nearest) return (2 * i + 1) * in / (2 * out) == j ? 1 : 0;
+  if (spec.sampling == Sampling::mean) return j >= i * in / out && j * out < (i + 1) * in ? 1 : 0;
+  const long double step = static_cast<long double>(in) / static_cast<long double>(out);
+  const long double wide = spec.antialias && in > out ? step : 1;
+  const long double t = std::fabs(
+      (static_cast<long double>(j) + 0.5L - (static_cast<long double>(i) + 0.5L) * step) / wide);
+  if (spec.sampling == Sampling::linear) return t < 1 ? 1 - t : 0;
+  if (t >= 2) return 0;
+  return t < 1 ? (1.5L * t - 2.5L) * t * t + 1 : ((-0.5L * t + 2.5L) * t - 4) * t + 2;
+}
+
+long double weight(const ResampleSpec& spec, int64_t in, int64_t out, int64_t i, int64_t j) {
+  long double sum = 0;
+  for (int64_t k = 0; k < in; ++k) sum += raw_weight(spec, in, out, i, k);
+  return raw_weight(spec, in, out, i, j) / sum;
+}
+
+}  // namespace
+
+// By the dense matrix of weights.
+void reference_resample(const ReferenceContext& context) {
+  const ArrayRef& x = context.operands[0];
+  const ResampleSpec spec = ResampleSpec::from(context.attrs);
+  const int64_t from = x.shape[spec.axis], to = context.result.shape[spec.axis];
+  const auto axis = static_cast<size_t>(spec.axis);
+  const Strides strides = contiguous_strides(x.shape);
+  std::vector<long double> weights;
+  for (int64_t i = 0; i < to; ++i)
+    for (int64_t j = 0; j < from; ++j)
+      weights.push_back(spec.transposed ? weight(spec, to, from, j, i)
+                                        : weight(spec, from, to, i, j));
+  reference::for_each_index(context.result.shape, [&](std::span<const int64_t> index, int64_t at) {
+    int64_t first = 0;
+    for (size_t k = 0; k < index.size(); ++k)
+      if (k != axis) first += index[k] * strides[k];
+    long double total = 0;
+    for (int64_t j = 0; j < from; ++j) {
+      const long double w = weights[static_cast<size_t>(index[axis] * from + j)];
+      // What has no weight is not there.
+      if (w != 0) total += w * reference::read_float(x, first + j * strides[axis]);
+    }
+    reference::write(context.result, at, total);
+  });
 }
 
 }  // namespace tidemark::ops::rule

@@ -1,7 +1,9 @@
-// Running products and extrema along an axis, linear recurrences, and searches in sorted rows.
+// Running products and extrema along an axis, linear recurrences, searches in sorted rows, and
+// resampling: every element of the result is a weighted sum of neighbours along an axis.
 // `cumsum` and `sort` are in indexing.h.
 #pragma once
 
+#include "tidemark/loops/sampling.h"
 #include "tidemark/ops/indexing.h"
 
 namespace tidemark::ops {
@@ -9,12 +11,15 @@ namespace tidemark::ops {
 namespace rule {
 TensorType infer_extremum_scan(const InferContext& context);
 TensorType infer_linear_scan(const InferContext& context);
+TensorType infer_resample(const InferContext& context);
 TensorType infer_searchsorted(const InferContext& context);
 Term grad_cumprod(const GradContext& context, int index);
 Term grad_linear_scan(const GradContext& context, int index);
+Term grad_resample(const GradContext& context, int index);
 void reference_cumprod(const ReferenceContext& context);
 void reference_extremum_scan(const ReferenceContext& context);
 void reference_linear_scan(const ReferenceContext& context);
+void reference_resample(const ReferenceContext& context);
 void reference_searchsorted(const ReferenceContext& context);
 }  // namespace rule
 
@@ -109,7 +114,43 @@ inline constexpr NamedOp searchsorted = {
     .routine = Routine::searchsorted,
 };
 
-inline constexpr const NamedOp* kScanOps[] = {&cummax, &cummin, &cumprod, &linear_scan,
-                                              &searchsorted};
+// The attributes by name.
+struct ResampleSpec {
+  int64_t axis = 0;
+  Dim size = 0;  // Of the result.
+  Sampling sampling = Sampling::linear;
+  bool antialias = false;
+  // The sums of the gradient: element i of the operand goes to the elements of the result that
+  // would contribute to it.
+  bool transposed = false;
+
+  static ResampleSpec from(const Attrs& attrs);
+  Attrs attrs() const;
+};
+
+inline constexpr AttrDef kResampleAttrs[] = {{"axis", AttrKind::integer, AttrRole::axis},
+                                             {"size", AttrKind::size},
+                                             {"sampling", AttrKind::integer},
+                                             {"antialias", AttrKind::boolean},
+                                             {"transposed", AttrKind::boolean}};
+
+// y = w[0] x[0] + w[1] x[1] + ..., each product and each sum rounded, in increasing order of the
+// operand's elements; weights are rounded to the dtype.
+inline constexpr NamedOp resample = {
+    .name = "resample",
+    .brief = "Another number of samples along an axis, each a weighted sum of neighbours.",
+    .family = Family::scan,
+    .accepts = TypeSet::floats,
+    .batching = Batching::leading,
+    .cutting = Cutting::alike,
+    .attrs = kResampleAttrs,
+    .infer = rule::infer_resample,
+    .grad = rule::grad_resample,
+    .reference = rule::reference_resample,
+    .routine = Routine::resample,
+};
+
+inline constexpr const NamedOp* kScanOps[] = {&cummax,      &cummin,   &cumprod,
+                                              &linear_scan, &resample, &searchsorted};
 
 }  // namespace tidemark::ops

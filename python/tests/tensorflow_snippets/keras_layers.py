@@ -92,6 +92,38 @@ def separable_conv2d():
     return _run(tf.keras.layers.SeparableConv2D(3, 2), _x(1, 4, 4, 2))
 
 
+def convolutions_of_other_axes():
+    k = tf.keras.layers
+    return (
+        _run(k.Conv3D(3, 2, padding="same"), _x(1, 3, 4, 4, 2)), _run(k.Conv3D(4, (1, 2, 3), strides=(1, 2, 1), groups=2), _x(1, 3, 4, 4, 2)),
+        _run(k.DepthwiseConv1D(2, depth_multiplier=2), _x(2, 5, 3)), _run(k.SeparableConv1D(3, 2, padding="same"), _x(2, 5, 3)),
+    )
+
+
+def transposed_convolutions():
+    k = tf.keras.layers
+    return (
+        _run(k.Conv2DTranspose(3, 3, strides=2, padding="same"), _x(1, 4, 3, 2)), _run(k.Conv2DTranspose(3, 2, strides=3), _x(1, 3, 2, 2)),
+        _run(k.Conv2DTranspose(2, (3, 4), strides=(1, 2), padding="same", output_padding=(0, 1)), _x(1, 3, 4, 2)), _run(k.Conv2DTranspose(2, 3), _x(1, 4, 3, 2)),
+        _run(k.Conv1DTranspose(3, 4, strides=2, padding="same"), _x(2, 5, 2)), _run(k.Conv3DTranspose(2, 2, strides=2), _x(1, 2, 3, 2, 2)),
+    )
+
+
+def pools_and_sizes_of_volumes():
+    k = tf.keras.layers
+    x = _x(1, 4, 4, 6, 2)
+    return (
+        k.MaxPooling3D(2)(x), k.AveragePooling3D((1, 2, 3), strides=2, padding="same")(x), k.GlobalAveragePooling3D()(x), k.GlobalMaxPooling3D(keepdims=True)(x),
+        k.UpSampling3D(2)(x), k.ZeroPadding3D((1, 0, (2, 1)))(x),
+    )
+
+
+@close(2e-5)
+def up_sampling_and_resizing():
+    k = tf.keras.layers
+    return k.UpSampling2D((2, 3), interpolation="bilinear")(_x(1, 3, 4, 2)), k.Resizing(5, 7)(_x(1, 3, 4, 2)), k.Resizing(2, 3, interpolation="nearest")(_x(1, 5, 4, 2))
+
+
 def pooling_2d():
     x = _x(1, 5, 5, 2)
     k = tf.keras.layers

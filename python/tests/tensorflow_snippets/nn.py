@@ -112,6 +112,47 @@ def convolution():
     return tf.nn.convolution(x, w, padding="VALID"), tf.nn.convolution(x, w, strides=2, padding="SAME")
 
 
+def conv3d():
+    x, w = tf.reshape(tf.range(2 * 4 * 4 * 5 * 2.0), [2, 4, 4, 5, 2]) / 100, tf.reshape(tf.range(2 * 3 * 2 * 2 * 3.0), [2, 3, 2, 2, 3]) / 50
+    return tf.nn.conv3d(x, w, [1, 1, 1, 1, 1], "VALID"), tf.nn.conv3d(x, w, [1, 2, 1, 2, 1], "SAME"), tf.nn.convolution(x, w)
+
+
+def conv_transpose():
+    x, w = tf.reshape(tf.range(24.0), [1, 3, 4, 2]), tf.reshape(tf.range(3 * 3 * 5 * 2.0), [3, 3, 5, 2]) / 10
+    return (
+        tf.nn.conv2d_transpose(x, w, [1, 6, 8, 5], 2), tf.nn.conv2d_transpose(x, w, [1, 5, 7, 5], [1, 2, 2, 1], "SAME"),
+        tf.nn.conv2d_transpose(x, w, [1, 7, 9, 5], 2, "VALID"), tf.nn.conv2d_transpose(x, w, [1, 8, 10, 5], 2, "VALID"),
+        tf.nn.conv1d_transpose(x[0], w[0], [3, 8, 5], 2), tf.nn.conv3d_transpose(x[:, None], w[None], [1, 1, 6, 8, 5], [1, 2, 2]),
+    )
+
+
+def pool_3d():
+    x = tf.reshape(tf.range(2 * 4 * 3 * 4 * 2.0), [2, 4, 3, 4, 2]) % 17
+    return tf.nn.max_pool3d(x, 2, 2, "VALID"), tf.nn.avg_pool3d(x, [2, 3, 2], 1, "SAME"), tf.nn.max_pool(x, 2, 2, "SAME")
+
+
+@close(1e-2)
+def image_resize_by_a_rounded_table():
+    """TensorFlow's cubic without antialias has its weights at 1024 places between two pixels."""
+    x = tf.reshape(tf.range(2 * 5 * 6 * 3.0), [2, 5, 6, 3]) % 23
+    return tf.image.resize(x, [9, 4], "bicubic"), tf.image.resize(x, [3, 11], "bicubic")
+
+
+@close(2e-5)
+def image_resize():
+    x = tf.reshape(tf.range(2 * 5 * 6 * 3.0), [2, 5, 6, 3]) % 23
+    forms = (("bilinear", False), ("bilinear", True), ("nearest", False), ("bicubic", True))
+    return [tf.image.resize(x, size, method, antialias=antialias) for size in ([9, 4], [3, 11]) for method, antialias in forms], tf.image.resize(tf.cast(x[0], tf.int32), [3, 4]), tf.image.resize(tf.cast(x, tf.uint8), [7, 3], "nearest")
+
+
+def image_patches_and_flips():
+    x = tf.reshape(tf.range(2 * 5 * 6 * 3.0), [2, 5, 6, 3])
+    return (
+        tf.image.extract_patches(x, [1, 3, 2, 1], [1, 2, 2, 1], [1, 1, 1, 1], "VALID"), tf.image.extract_patches(x, [1, 2, 2, 1], [1, 1, 3, 1], [1, 2, 1, 1], "SAME"),
+        tf.image.flip_left_right(x), tf.image.flip_up_down(x[0]), tf.image.pad_to_bounding_box(x, 1, 2, 8, 9), tf.image.crop_to_bounding_box(x, 1, 2, 3, 2),
+    )
+
+
 def max_pool():
     x = tf.reshape(tf.range(16.0), [1, 4, 4, 1])
     return tf.nn.max_pool2d(x, 2, 2, "VALID"), tf.nn.max_pool(x, [1, 3, 3, 1], [1, 2, 2, 1], "SAME"), tf.nn.max_pool2d(x, ksize=3, strides=1, padding="VALID")

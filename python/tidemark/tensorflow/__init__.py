@@ -7,7 +7,7 @@ and have reductions, gradients may be None, and a function is traced for each sh
 import contextlib as _contextlib
 import logging as _logging
 
-from . import autodiff, bitwise, config, data, debugging, dtypes, errors, io, linalg, math, nest, nn, random, train  # noqa: F401
+from . import autodiff, bitwise, config, data, debugging, dtypes, errors, image, io, linalg, math, nest, nn, random, train  # noqa: F401
 from . import keras  # noqa: F401
 from . import keras as _keras
 from . import missing as _missing
@@ -90,5 +90,5 @@ def get_logger():
 
 __getattr__ = _missing.getattr_of("", globals())
 for _name, _module in (("math", math), ("linalg", linalg), ("nn", nn), ("random", random), ("debugging", debugging), ("config", config), ("data", data),
-                       ("train", train), ("bitwise", bitwise), ("io", io)):
+                       ("train", train), ("bitwise", bitwise), ("image", image), ("io", io)):
     _module.__getattr__, _module.__dir__ = _missing.getattr_of(_name, vars(_module)), _missing.dir_of(vars(_module))

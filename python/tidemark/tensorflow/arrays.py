@@ -363,11 +363,8 @@ def pad(tensor, paddings, mode="CONSTANT", constant_values=0):
     if mode.upper() == "CONSTANT":
         value = raw(constant_values) if is_tensor(constant_values) else constant_values
         return wrap(td.pad(x._t, pairs, td.cast(value, x.dtype._td) if is_tensor(constant_values) else raw(_as_kind(value, x.dtype), x.dtype)))
-    native = x._t
-    for axis, (before, after) in enumerate(pairs):
-        if before or after:
-            native = td.gather(native, td.constant(_mirror(native.shape[axis], before, after, mode.upper()), td.i32), axis)
-    return wrap(native)
+    _check_mirror(x._t.shape, pairs, mode.upper())
+    return wrap(td.pad(x._t, pairs, mode=mode.lower()))
 
 
 def _as_kind(value, dtype):
@@ -385,15 +382,12 @@ def _flat_list(values):
     return [leaf for v in values for leaf in (_flat_list(v) if isinstance(v, (list, tuple)) or is_tensor(v) and convert(v).ndim else [v])]
 
 
-def _mirror(size, before, after, mode):
-    """The positions that a reflecting or symmetric border shows."""
+def _check_mirror(shape, pairs, mode):
     if mode not in ("REFLECT", "SYMMETRIC"):
         raise ValueError(f"Value for attr 'mode' of {mode!r} is not in the list of allowed values: \"CONSTANT\", \"REFLECT\", \"SYMMETRIC\"")
-    edge = 1 if mode == "REFLECT" else 0
-    if max(before, after) > size - edge:
-        raise InvalidArgumentError(f"pad: {mode} of {max(before, after)} elements on an axis of {size}")
-    r = builtins.range
-    return [i + edge for i in r(before)][::-1] + list(r(size)) + [size - 1 - edge - i for i in r(after)]
+    for size, (before, after) in zip(shape, pairs):
+        if max(before, after) > size - (mode == "REFLECT"):
+            raise InvalidArgumentError(f"pad: {mode} of {max(before, after)} elements on an axis of {size}")
 
 
 @op

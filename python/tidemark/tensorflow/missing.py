@@ -6,17 +6,15 @@ from . import dtypes
 # Ops that Tidemark does not have yet, by the name's last part.
 NO_OP = {
     "eig", "eigvals", "logm", "sqrtm", "tridiagonal_solve", "fft", "fft2d", "fft3d", "ifft", "ifft2d", "ifft3d", "rfft", "rfft2d", "irfft",
-    "irfft2d", "conv_transpose", "conv1d_transpose", "conv2d_transpose", "conv3d", "conv3d_transpose", "max_pool3d", "avg_pool3d", "Conv1DTranspose",
-    "Conv2DTranspose", "Conv3D", "Conv3DTranspose", "MaxPooling3D", "AveragePooling3D", "igamma", "igammac", "lbeta",
+    "irfft2d", "igamma", "igammac", "lbeta",
     "betainc", "zeta", "erfcinv", "ndtri", "bessel_i0", "bessel_i1", "gamma", "poisson", "stateless_gamma", "stateless_poisson",
     "stateless_binomial", "fixed_unigram_candidate_sampler", "ctc_loss", "ctc_greedy_decoder", "ctc_beam_search_decoder", "erosion2d", "dilation2d",
-    "max_pool_with_argmax", "fractional_max_pool", "fractional_avg_pool", "local_response_normalization", "lrn", "resize", "extract_patches",
+    "max_pool_with_argmax", "fractional_max_pool", "fractional_avg_pool", "local_response_normalization", "lrn",
     "complex", "real", "imag", "conj", "angle", "quantize", "dequantize",
 }
 REFUSED = {
     "saved_model": "save the Variables instead: tf.train.Checkpoint(model=model).write(path) writes safetensors, and model.save_weights(path) too",
     "strings": "texts stay Python's str; tensors hold numbers",
-    "image": "tf.image is not here: tf.nn.conv2d, tf.nn.avg_pool and indexing compute on images",
     "sparse": "sparse tensors are not here: tf.gather, tf.IndexedSlices and tf.math.segment_sum compute on rows",
     "ragged": "ragged tensors are not here: tf.data.Dataset.padded_batch and tf.sequence_mask pad rows",
     "RaggedTensor": "ragged tensors are not here: tf.data.Dataset.padded_batch and tf.sequence_mask pad rows",

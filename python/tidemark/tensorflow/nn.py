@@ -168,65 +168,119 @@ def integers_or_none(values):
 # ---- convolutions and pools ----------------------------------------------------------------------
 
 
-def _two(value, what, channels_last=True):
-    """Strides, sizes and dilations: one number, two, or four with ones for batch and channels."""
+def _each(value, what, axes, channels_last=True):
+    """Strides, sizes and dilations: one number, one for each axis of the image, or also ones for batch and channels."""
     values = [1] if value is None else integers(value, what)
     if len(values) == 1:
-        return values * 2
-    if len(values) == 2:
+        return values * axes
+    if len(values) == axes:
         return values
-    return values[1:3] if channels_last else values[2:4]
+    return values[1 : axes + 1] if channels_last else values[2:]
 
 
-def _layout(data_format, rank=4):
-    text = (data_format or ("NHWC" if rank == 4 else "NWC")).upper()
-    return "nchw" if text.startswith("NC") else "nhwc"
+def _layout(data_format):
+    return "nchw" if (data_format or "N").upper().startswith("NC") else "nhwc"
 
 
-def _padded(x, padding, layout):
-    """Explicit padding becomes a pad of its own; "SAME" and "VALID" are passed on."""
+def _padding(padding, layout, rank):
+    """A word, or the pairs of the image's axes."""
     if isinstance(padding, str):
         if padding.upper() not in ("SAME", "VALID"):
             raise ValueError(f"padding must be 'SAME', 'VALID' or a list of pairs, not {padding!r}")
-        return x, padding.lower()
-    return td.pad(x, [tuple(p) for p in padding]), "valid"
+        return padding.lower()
+    pairs = [tuple(p) for p in padding]
+    return pairs[1:-1] if len(pairs) == rank and layout == "nhwc" else pairs[2:] if len(pairs) == rank else pairs
 
 
-@op
-def conv2d(input, filters, strides, padding, data_format="NHWC", dilations=None):
-    x, w = pair(input, filters, "conv2d")
-    layout = _layout(data_format)
-    channels_last = layout == "nhwc"
-    native, words = _padded(x._t, padding, layout)
-    channels = native.shape[3 if channels_last else 1]
-    groups = channels // w._t.shape[2] if isinstance(channels, int) else 1
-    if isinstance(channels, int) and groups * w._t.shape[2] != channels:
-        raise InvalidArgumentError(f"conv2d: the image {x.dtype.name}{x.shape} has {channels} channels, and the filters {w.shape} take {w._t.shape[2]}")
-    return wrap(td.conv2d(native, w._t, strides=_two(strides, "strides", channels_last), padding=words,
-                          dilations=_two(dilations, "dilations", channels_last), groups=groups, layout=layout))
+def _one(items, axes):
+    """Functions of one axis take a number."""
+    return items[0] if axes == 1 else items
+
+
+CONVOLUTIONS = {1: td.conv1d, 2: td.conv2d, 3: td.conv3d}
+
+
+def _convolution(axes, what):
+    def run(input, filters, strides, padding, data_format, dilations):
+        x, w = pair(input, filters, what)
+        layout = _layout(data_format)
+        last = layout == "nhwc"
+        channels = x._t.shape[-1 if last else 1]
+        groups = channels // w._t.shape[-2] if isinstance(channels, int) else 1
+        if isinstance(channels, int) and groups * w._t.shape[-2] != channels:
+            raise InvalidArgumentError(f"{what}: the image {x.dtype.name}{x.shape} has {channels} channels, and the filters {w.shape} take {w._t.shape[-2]}")
+        return wrap(CONVOLUTIONS[axes](x._t, w._t, strides=_one(_each(strides, "strides", axes, last), axes), padding=_padding(padding, layout, axes + 2),
+                                       dilations=_one(_each(dilations, "dilations", axes, last), axes), groups=groups, layout=layout))
+
+    return run
+
+
+_conv1d, _conv2d, _conv3d = _convolution(1, "conv1d"), _convolution(2, "conv2d"), _convolution(3, "conv3d")
 
 
 @op
 def conv1d(input, filters, stride, padding, data_format="NWC", dilations=None):
-    x, w = pair(input, filters, "conv1d")
-    native = x._t if _layout(data_format, 3) == "nhwc" else td.transpose(x._t, [0, 2, 1])
-    steps, gaps = integers(stride, "stride"), [1] if dilations is None else integers(dilations, "dilations")
-    step, gap = steps[-2] if len(steps) == 3 else steps[0], gaps[-2] if len(gaps) == 3 else gaps[0]
-    y = conv2d(wrap(td.expand_dims(native, 1)), wrap(td.expand_dims(w._t, 0)), [1, step], padding, dilations=[1, gap])._t
-    y = td.squeeze(y, 1)
-    return wrap(y if _layout(data_format, 3) == "nhwc" else td.transpose(y, [0, 2, 1]))
+    return _conv1d(input, filters, stride, padding, data_format, dilations)
+
+
+@op
+def conv2d(input, filters, strides, padding, data_format="NHWC", dilations=None):
+    return _conv2d(input, filters, strides, padding, data_format, dilations)
+
+
+@op
+def conv3d(input, filters, strides, padding, data_format="NDHWC", dilations=None):
+    return _conv3d(input, filters, strides, padding, data_format, dilations)
+
+
+TRANSPOSES = {1: td.conv_transpose1d, 2: td.conv_transpose2d, 3: td.conv_transpose3d}
+
+
+def _transposed(axes, what):
+    def run(input, filters, output_shape, strides, padding, data_format, dilations):
+        x, w = pair(input, filters, what)
+        layout = _layout(data_format)
+        last = layout == "nhwc"
+        shape = None if output_shape is None else integers(output_shape, "output_shape")
+        if shape is not None and len(shape) == axes + 2:
+            shape = shape[1:-1] if last else shape[2:]
+        return wrap(TRANSPOSES[axes](x._t, w._t, strides=_one(_each(strides, "strides", axes, last), axes), padding=_padding(padding, layout, axes + 2),
+                                     sizes=shape, dilations=_one(_each(dilations, "dilations", axes, last), axes), layout=layout))
+
+    return run
+
+
+_transpose1d, _transpose2d, _transpose3d = _transposed(1, "conv1d_transpose"), _transposed(2, "conv2d_transpose"), _transposed(3, "conv3d_transpose")
+
+
+@op
+def conv1d_transpose(input, filters, output_shape, strides, padding="SAME", data_format="NWC", dilations=None):
+    return _transpose1d(input, filters, output_shape, strides, padding, data_format, dilations)
+
+
+@op
+def conv2d_transpose(input, filters, output_shape, strides, padding="SAME", data_format="NHWC", dilations=None):
+    return _transpose2d(input, filters, output_shape, strides, padding, data_format, dilations)
+
+
+@op
+def conv3d_transpose(input, filters, output_shape, strides, padding="SAME", data_format="NDHWC", dilations=None):
+    return _transpose3d(input, filters, output_shape, strides, padding, data_format, dilations)
+
+
+@op
+def conv_transpose(input, filters, output_shape, strides, padding="SAME", data_format=None, dilations=None):
+    run = {3: _transpose1d, 4: _transpose2d, 5: _transpose3d}[convert(input).ndim]
+    return run(input, filters, output_shape, strides, padding, data_format, dilations)
 
 
 @op
 def depthwise_conv2d(input, filter, strides, padding, data_format=None, dilations=None):
     x, w = pair(input, filter, "depthwise_conv2d")
     layout = _layout(data_format)
-    height, width, channels, times = w._t.shape
-    kernel = td.reshape(w._t, [height, width, 1, channels * times])
-    native, words = _padded(x._t, padding, layout)
     last = layout == "nhwc"
-    return wrap(td.conv2d(native, kernel, strides=_two(strides, "strides", last), padding=words,
-                          dilations=_two(dilations, "dilations", last), groups=channels, layout=layout))
+    return wrap(td.depthwise_conv2d(x._t, w._t, strides=_each(strides, "strides", 2, last), padding=_padding(padding, layout, 4),
+                                    dilations=_each(dilations, "dilations", 2, last), layout=layout))
 
 
 @op
@@ -238,45 +292,33 @@ def separable_conv2d(input, depthwise_filter, pointwise_filter, strides, padding
 @op
 def convolution(input, filters, strides=None, padding="VALID", data_format=None, dilations=None):
     rank = convert(input).ndim
-    if rank == 4:
-        return conv2d(input, filters, strides or 1, padding, data_format or "NHWC", dilations)
-    if rank == 3:
-        return conv1d(input, filters, strides or 1, padding, data_format or "NWC", dilations)
-    raise NotImplementedError(f"tf.nn.convolution over {rank - 2} axes: Tidemark has 1 and 2 so far")
+    if rank not in (3, 4, 5):
+        raise ValueError(f"convolution: an input of {rank} axes; 3, 4 and 5 are those of rows, images and volumes")
+    return {3: _conv1d, 4: _conv2d, 5: _conv3d}[rank](input, filters, strides or 1, padding, data_format, dilations)
 
 
-def _pool2d(native, what):
-    def function(input, ksize, strides, padding, data_format="NHWC"):
+def _pool(native, axes, what, default):
+    def function(input, ksize, strides, padding, data_format=default):
         x, layout = convert(input), _layout(data_format)
         last = layout == "nhwc"
-        return wrap(native(x._t, size=_two(ksize, "ksize", last), strides=_two(strides, "strides", last), padding=padding.lower(), layout=layout))
+        return wrap(native(x._t, size=_one(_each(ksize, "ksize", axes, last), axes), strides=_one(_each(strides, "strides", axes, last), axes),
+                           padding=_padding(padding, layout, axes + 2), layout=layout))
 
     function.__name__ = what
     return op(function)
 
 
-def _pool1d(native, what):
-    def function(input, ksize, strides, padding, data_format="NWC"):
-        x = convert(input)
-        size, step = integers(ksize, "ksize"), integers(strides, "strides")
-        size, step = size[-2] if len(size) == 3 else size[0], step[-2] if len(step) == 3 else step[0]
-        y = native(td.expand_dims(x._t, 1), size=[1, size], strides=[1, step], padding=padding.lower())
-        return wrap(td.squeeze(y, 1))
-
-    function.__name__ = what
-    return op(function)
-
-
-max_pool2d, avg_pool2d = _pool2d(td.max_pool, "max_pool2d"), _pool2d(td.avg_pool, "avg_pool2d")
-max_pool1d, avg_pool1d = _pool1d(td.max_pool, "max_pool1d"), _pool1d(td.avg_pool, "avg_pool1d")
+max_pool1d, avg_pool1d = _pool(td.max_pool1d, 1, "max_pool1d", "NWC"), _pool(td.avg_pool1d, 1, "avg_pool1d", "NWC")
+max_pool2d, avg_pool2d = _pool(td.max_pool, 2, "max_pool2d", "NHWC"), _pool(td.avg_pool, 2, "avg_pool2d", "NHWC")
+max_pool3d, avg_pool3d = _pool(td.max_pool3d, 3, "max_pool3d", "NDHWC"), _pool(td.avg_pool3d, 3, "avg_pool3d", "NDHWC")
 
 
 def max_pool(input, ksize, strides, padding, data_format=None, name=None):
-    return (max_pool1d if convert(input).ndim == 3 else max_pool2d)(input, ksize, strides, padding)
+    return {3: max_pool1d, 4: max_pool2d, 5: max_pool3d}[convert(input).ndim](input, ksize, strides, padding, data_format)
 
 
 def avg_pool(input, ksize, strides, padding, data_format=None, name=None):
-    return (avg_pool1d if convert(input).ndim == 3 else avg_pool2d)(input, ksize, strides, padding)
+    return {3: avg_pool1d, 4: avg_pool2d, 5: avg_pool3d}[convert(input).ndim](input, ksize, strides, padding, data_format)
 
 
 @op

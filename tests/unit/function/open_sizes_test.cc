@@ -135,6 +135,54 @@ INSTANTIATE_TEST_SUITE_P(
                return td::avg_pool(td::reshape(x, {1, -1, 3, 2}),
                                    {.size = {3, 2}, .padding = td::Padding::same});
              }},
+        Case{"conv1d",
+             [](const td::Tensor& x) {
+               return td::conv1d(td::expand_dims(x, 0), drawn({2, 6, 4}, 3), {.padding = {{1, 2}}});
+             }},
+        Case{"conv3d",
+             [](const td::Tensor& x) {
+               return td::conv3d(td::reshape(x, {1, -1, 1, 3, 2}), drawn({2, 1, 2, 2, 4}, 3),
+                                 {.padding = td::Padding::same});
+             }},
+        Case{"conv_transpose1d",
+             [](const td::Tensor& x) {
+               return td::conv_transpose1d(td::expand_dims(x, 0), drawn({3, 4, 6}, 3),
+                                           {.strides = 2, .padding = td::Padding::same});
+             }},
+        Case{"conv_transpose1d with sizes",
+             [](const td::Tensor& x) {
+               return td::conv_transpose1d(
+                   td::expand_dims(x, 0), drawn({3, 4, 6}, 3),
+                   {.strides = 2, .sizes = td::Shape{x.shape()[0] * 2 + 2}});
+             }},
+        Case{"max_pool1d",
+             [](const td::Tensor& x) {
+               return td::max_pool1d(td::expand_dims(x, 0), {.size = 2, .padding = {{1, 0}}});
+             }},
+        Case{"resize",
+             [](const td::Tensor& x) {
+               return td::resize(td::expand_dims(x, 0), {x.shape()[0] * 2},
+                                 {.method = td::Resizing::bicubic});
+             }},
+        Case{"resize to a size",
+             [](const td::Tensor& x) { return td::resize(td::expand_dims(x, 0), {200}); }},
+        Case{"resize of integers",
+             [](const td::Tensor& x) {
+               return td::resize(td::cast(td::expand_dims(x, 0) * 10, td::i32), {x.shape()[0] * 3},
+                                 {.method = td::Resizing::nearest});
+             }},
+        Case{"pad with a mirror",
+             [](const td::Tensor& x) {
+               return td::pad(x, {{1, 1}, {2, 0}}, td::PadMode::reflect);
+             }},
+        Case{"pad with edges",
+             [](const td::Tensor& x) { return td::pad(x, {{3, 2}, {0, 0}}, td::PadMode::edge); }},
+        Case{"extract_patches",
+             [](const td::Tensor& x) { return td::extract_patches(td::expand_dims(x, 0), {2}); }},
+        Case{"pixel_shuffle",
+             [](const td::Tensor& x) {
+               return td::pixel_shuffle(td::reshape(td::tile(x, {1, 2}), {1, -1, 1, 12}), 2);
+             }},
         Case{"flip", [](const td::Tensor& x) { return td::flip(x, 0) + 0; }},
         Case{"split",
              [](const td::Tensor& x) {

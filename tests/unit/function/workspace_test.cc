@@ -147,6 +147,25 @@ INSTANTIATE_TEST_SUITE_P(
              {2, 30, 31, 8},
              [](const td::Tensor& x) { return td::conv2d(x, td::ones({3, 3, 8, 20}, td::f16)); },
              td::f16},
+        Case{"conv3d_f16",
+             {2, 4, 10, 11, 8},
+             [](const td::Tensor& x) { return td::conv3d(x, td::ones({3, 3, 3, 8, 20}, td::f16)); },
+             td::f16},
+        Case{"conv_transpose2d",
+             {3, 20, 20, 8},
+             [](const td::Tensor& x) {
+               return td::conv_transpose2d(x, td::ones({3, 3, 20, 8}), {.strides = {2, 2}});
+             }},
+        Case{"resize",
+             {3, 20, 21, 8},
+             [](const td::Tensor& x) {
+               return td::resize(x, {9, 50}, {.method = td::Resizing::bicubic, .antialias = true});
+             }},
+        Case{"resize_of_channels_first",
+             {3, 8, 20, 21},
+             [](const td::Tensor& x) {
+               return td::resize(x, {40, 40}, {.layout = td::ImageLayout::nchw});
+             }},
         Case{"short_rows_kept_f16",
              {16, 50},
              [](const td::Tensor& x) {

@@ -174,6 +174,11 @@ void add_contractions(Maker& make) {
   make.add(
       ops::conv2d, {image, kernel},
       ops::ConvSpec{.stride = {2, 1}, .pad_low = {1, 0}, .pad_high = {0, -1}, .groups = 2}.attrs());
+  make.add(
+      ops::conv3d,
+      {make.parameter(DType::f32, {1, 4, 5, 6, 2}), make.parameter(DType::f32, {2, 3, 1, 2, 7})},
+      ops::ConvSpec{.pad_low = {1, 0, 2}, .spread = {1, 2, 3}, .axes = 3}.attrs());
+  make.add(ops::resample, {a}, ops::ResampleSpec{1, Dim(9), Sampling::cubic, true, false}.attrs());
   const Value rows = make.parameter(DType::f32, {2, 3}),
               columns = make.parameter(DType::f32, {3, 4});
   make.add(ops::accumulate, {make.parameter(DType::f32, {2, 4}), rows, columns});

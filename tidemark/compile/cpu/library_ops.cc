@@ -9,12 +9,14 @@
 #include "tidemark/device/threads.h"
 #include "tidemark/emit/contract/contract.h"
 #include "tidemark/emit/library/index.h"
+#include "tidemark/emit/library/resample.h"
 #include "tidemark/emit/library/scan.h"
 #include "tidemark/emit/library/sort.h"
 #include "tidemark/emit/linalg/linalg.h"
 #include "tidemark/ops/contract.h"
 #include "tidemark/ops/linalg.h"
 #include "tidemark/ops/lower.h"
+#include "tidemark/ops/scan.h"
 
 namespace tidemark::compile {
 namespace {
@@ -268,6 +270,34 @@ void run_scan(const OpDef& op, std::span<const ArrayRef> operands, const Attrs& 
   }
 }
 
+library::Resample resample_of(const ArrayRef& x, const Attrs& attrs, const ArrayRef& result) {
+  const ops::ResampleSpec spec = ops::ResampleSpec::from(attrs);
+  const Split split(x.shape, spec.axis);
+  return {.dtype = result.dtype,
+          .outer = split.outer,
+          .inner = split.inner,
+          .from = split.size,
+          .to = result.shape[spec.axis],
+          .sampling = spec.sampling,
+          .antialias = spec.antialias,
+          .transposed = spec.transposed};
+}
+
+int64_t resample_workspace(const ArrayRef& x, const Attrs& attrs, const ArrayRef& result) {
+  if (result.size() == 0) return 0;
+  return Dense::bytes(x) +
+         granted_bytes(library::resample_scratch_bytes(resample_of(x, attrs, result)));
+}
+
+void run_resample(const ArrayRef& operand, const Attrs& attrs, const ArrayRef& result) {
+  if (result.size() == 0) return;
+  const Dense x(operand);
+  const library::Resample work = resample_of(operand, attrs, result);
+  const Workspace scratch(library::resample_scratch_bytes(work));
+  if (WorkspacePart::preparing()) return;
+  library::resample(work, x.ref().data, result.data, scratch.data());
+}
+
 void run_searchsorted(std::span<const ArrayRef> operands, const Attrs& attrs,
                       const ArrayRef& result) {
   const Dense sorted(operands[0]), values(operands[1]);
@@ -386,38 +416,56 @@ Convolution convolution(const ArrayRef& x, const ArrayRef& w, const Attrs& attrs
   Convolution work;
   work.dtype = result.dtype;
   work.n = x.shape[0];
-  work.h = x.shape[1];
-  work.w = x.shape[2];
-  work.c_in = x.shape[3];
-  work.kh = w.shape[0];
-  work.kw = w.shape[1];
-  work.c_out = result.shape[3];
-  work.out_h = result.shape[1];
-  work.out_w = result.shape[2];
-  work.stride_h = spec.stride[0];
-  work.stride_w = spec.stride[1];
-  work.pad_top = spec.pad_low[0].number();
-  work.pad_left = spec.pad_low[1].number();
-  work.dilation_h = spec.dilation[0];
-  work.dilation_w = spec.dilation[1];
+  work.c_in = x.shape[-1];
+  work.c_out = result.shape[-1];
   work.groups = spec.groups;
   work.in = x.data;
   work.in_n = x.strides[0];
-  work.in_h = x.strides[1];
-  work.in_w = x.strides[2];
   work.weight = w.data;
   work.out = result.data;
+  // Height and width come last; frames before them.
+  const auto height = static_cast<int64_t>(spec.axes) - 2;
+  const auto h = static_cast<size_t>(height), across = h + 1;
+  work.h = x.shape[height + 1];
+  work.w = x.shape[height + 2];
+  work.kh = w.shape[height];
+  work.kw = w.shape[height + 1];
+  work.out_h = result.shape[height + 1];
+  work.out_w = result.shape[height + 2];
+  work.stride_h = spec.stride[h];
+  work.stride_w = spec.stride[across];
+  work.pad_top = spec.pad_low[h].number();
+  work.pad_left = spec.pad_low[across].number();
+  work.dilation_h = spec.dilation[h];
+  work.dilation_w = spec.dilation[across];
+  work.spread_h = spec.spread[h];
+  work.spread_w = spec.spread[across];
+  work.in_h = x.strides[h + 1];
+  work.in_w = x.strides[across + 1];
+  if (spec.axes == 2) return work;
+  work.d = x.shape[1];
+  work.kd = w.shape[0];
+  work.out_d = result.shape[1];
+  work.stride_d = spec.stride[0];
+  work.pad_front = spec.pad_low[0].number();
+  work.dilation_d = spec.dilation[0];
+  work.spread_d = spec.spread[0];
+  work.in_d = x.strides[1];
   return work;
 }
+
+int64_t last_stride(const ArrayRef& array) { return array.strides[array.strides.size() - 1]; }
 
 // Interleaved images, as in the gradient with respect to the kernel, are read without copies. A
 // tile is as tall as there are images; with few images this pays if there are fewer outputs than
 // taps, as in that gradient.
 bool lies_across(const Convolution& work, const ArrayRef& x, const ArrayRef& w) {
-  const bool pays = work.n >= 6 || work.kh * work.kw >= work.out_h * work.out_w;
-  return pays && work.n > 1 && work.in_n == 1 && (x.strides[3] != 1 || x.shape[3] == 1) &&
+  const bool pays =
+      work.n >= 6 || work.kd * work.kh * work.kw >= work.out_d * work.out_h * work.out_w;
+  return pays && work.n > 1 && work.in_n == 1 && (last_stride(x) != 1 || x.shape[-1] == 1) &&
          work.groups == 1 && !is_low_precision(work.dtype) &&
-         (w.strides[3] == 1 || w.shape[3] == 1);
+         work.spread_d * work.spread_h * work.spread_w == 1 &&
+         (last_stride(w) == 1 || w.shape[-1] == 1);
 }
 
 // A convolution of images that are not interleaved: the kernel is dense, and the channels of a
@@ -426,7 +474,7 @@ struct PackedConvolution {
   PackedConvolution(std::span<const ArrayRef> operands)
       : image(operands[0]),
         kernel(operands[1]),
-        packs_image(image.strides[3] != 1 && image.shape[3] != 1) {}
+        packs_image(last_stride(image) != 1 && image.shape[-1] != 1) {}
   int64_t copy_bytes() const {
     return Dense::bytes(kernel) + (packs_image ? Dense::bytes(image) : 0);
   }
@@ -434,8 +482,8 @@ struct PackedConvolution {
   bool packs_image;
 };
 
-int64_t conv2d_workspace(std::span<const ArrayRef> operands, const Attrs& attrs,
-                         const ArrayRef& result) {
+int64_t conv_workspace(std::span<const ArrayRef> operands, const Attrs& attrs,
+                       const ArrayRef& result) {
   if (result.size() == 0) return 0;
   if (lies_across(convolution(operands[0], operands[1], attrs, result), operands[0], operands[1]))
     return 0;
@@ -446,18 +494,20 @@ int64_t conv2d_workspace(std::span<const ArrayRef> operands, const Attrs& attrs,
   return packed.copy_bytes() + granted_bytes(convolve_scratch_bytes(work, num_threads()));
 }
 
-void run_conv2d(std::span<const ArrayRef> operands, const Attrs& attrs, const ArrayRef& result) {
+void run_conv(std::span<const ArrayRef> operands, const Attrs& attrs, const ArrayRef& result) {
   if (result.size() == 0) return;
   const ArrayRef &image = operands[0], &kernel = operands[1];
   const int threads = num_threads();
   const Convolution as_it_lies = convolution(image, kernel, attrs, result);
   if (lies_across(as_it_lies, image, kernel)) {
     if (WorkspacePart::preparing()) return;
+    const size_t height = kernel.strides.size() - 4;
     return convolve_across({.of = as_it_lies,
-                            .in_c = image.strides[3],
-                            .weight_h = kernel.strides[0],
-                            .weight_w = kernel.strides[1],
-                            .weight_c = kernel.strides[2]},
+                            .in_c = last_stride(image),
+                            .weight_h = kernel.strides[height],
+                            .weight_w = kernel.strides[height + 1],
+                            .weight_c = kernel.strides[height + 2],
+                            .weight_d = height == 0 ? 0 : kernel.strides[0]},
                            threads);
   }
   const bool packs_image = PackedConvolution(operands).packs_image;
@@ -532,8 +582,8 @@ int64_t library_workspace(const OpDef& op, std::span<const ArrayRef> operands, c
   switch (op.routine) {
     case Routine::accumulate:
       return matmul_workspace(operands.subspan(1), result, true);
-    case Routine::conv2d:
-      return conv2d_workspace(operands, attrs, result);
+    case Routine::conv:
+      return conv_workspace(operands, attrs, result);
     case Routine::cummax:
     case Routine::cummin:
     case Routine::cumprod:
@@ -569,6 +619,8 @@ int64_t library_workspace(const OpDef& op, std::span<const ArrayRef> operands, c
       // 16-bit floats are drawn as f32.
       return is_low_precision(result.dtype) ? granted_bytes(result.size() * size_of(DType::f32))
                                             : 0;
+    case Routine::resample:
+      return resample_workspace(operands[0], attrs, result);
     case Routine::sort:
     case Routine::top_k:
       return sort_workspace(op, operands[0], attrs, results);
@@ -599,8 +651,8 @@ void run_library(const OpDef& op, std::span<const ArrayRef> operands, const Attr
       return run_linalg(op, operands, attrs, results);
     case Routine::concat:
       return run_concat(operands, attrs, result);
-    case Routine::conv2d:
-      return run_conv2d(operands, attrs, result);
+    case Routine::conv:
+      return run_conv(operands, attrs, result);
     case Routine::cummax:
     case Routine::cummin:
     case Routine::cumprod:
@@ -624,6 +676,8 @@ void run_library(const OpDef& op, std::span<const ArrayRef> operands, const Attr
     case Routine::random_permutation:
     case Routine::random_uniform:
       return run_draw(op, operands, attrs, result);
+    case Routine::resample:
+      return run_resample(operands[0], attrs, result);
     case Routine::scatter_add:
     case Routine::scatter_max:
     case Routine::scatter_min:

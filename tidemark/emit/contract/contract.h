@@ -63,11 +63,16 @@ int64_t contract_scratch_bytes(const Contraction& contraction, int threads);
 // 64 and may be null if its size is 0.
 void contract(const Contraction& contraction, int threads, std::byte* scratch);
 
-// out(i, y, x, o) = sum over (ky, kx, c) of in(i, y * stride_h - pad_top + ky * dilation_h,
-// x * stride_w - pad_left + kx * dilation_w, c) * weight(ky, kx, c, o), images in NHWC. This is a
-// contraction whose k is ((ky * kw) + kx) * (c_in / groups) + c.
+// out(i, z, y, x, o) = sum over (kz, ky, kx, c) of in(i, z * stride_d - pad_front + kz *
+// dilation_d, y * stride_h - pad_top + ky * dilation_h, x * stride_w - pad_left + kx * dilation_w,
+// c) * weight(kz, ky, kx, c, o), images in NDHWC; a flat image has one frame. This is a contraction
+// whose k is (((kz * kh) + ky) * kw + kx) * (c_in / groups) + c.
 //
-// Padding adds no terms: a tap outside the image is skipped, so an infinite weight there gives no
+// The pixels of an axis may lie `spread` apart: pixel i is at i * spread, and there is nothing
+// between pixels. So the gradient by the image is a convolution too, of the gradient spread by the
+// strides.
+//
+// Padding adds no terms: a tap that meets no pixel is skipped, so an infinite weight there gives no
 // NaN. It keeps its place in k, so blocks of 256 fall on the same taps for every output.
 struct Convolution {
   int64_t n = 0, h = 0, w = 0, c_in = 0;
@@ -80,8 +85,12 @@ struct Convolution {
   DType dtype = DType::f32;
   const std::byte* in = nullptr;
   int64_t in_n = 0, in_h = 0, in_w = 0;  // Strides in elements; that of channels is 1.
-  const std::byte* weight = nullptr;     // [kh][kw][c_in / groups][c_out], contiguous.
-  std::byte* out = nullptr;              // [n][out_h][out_w][c_out], contiguous.
+  const std::byte* weight = nullptr;     // [kd][kh][kw][c_in / groups][c_out], contiguous.
+  std::byte* out = nullptr;              // [n][out_d][out_h][out_w][c_out], contiguous.
+  int64_t d = 1, kd = 1, out_d = 1;
+  int64_t stride_d = 1, pad_front = 0, dilation_d = 1;
+  int64_t in_d = 0;
+  int64_t spread_d = 1, spread_h = 1, spread_w = 1;
 };
 
 int64_t convolve_scratch_bytes(const Convolution& convolution, int threads);
@@ -90,11 +99,12 @@ void convolve(const Convolution& convolution, int threads, std::byte* scratch);
 // The same sums for interleaved images: in_n is 1, channels are `in_c` apart, and weights have
 // arbitrary strides except for outputs, which are contiguous. This is the layout of the gradient by
 // the kernel, where the batch takes the role of channels and channels that of images. One group,
-// f32 or f64. Needs no scratch.
+// f32 or f64, pixels that are not spread. Needs no scratch.
 struct ConvolutionAcross {
   Convolution of;
   int64_t in_c = 0;
   int64_t weight_h = 0, weight_w = 0, weight_c = 0;
+  int64_t weight_d = 0;
 };
 void convolve_across(const ConvolutionAcross& convolution, int threads);
 

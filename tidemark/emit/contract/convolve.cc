@@ -13,6 +13,10 @@
 //   |  |  all   |  |
 //   |  |  taps  |  |   left and right: fewer kx
 //   +--+--------+--+
+//
+// Frames are computed one by one. Where pixels are spread, outputs fall into phases that meet the
+// same residue of taps: each is a convolution of pixels side by side, with fewer taps, whose
+// outputs lie apart.
 #include <algorithm>
 #include <type_traits>
 
@@ -31,9 +35,10 @@ using contraction::add_bytes;
 using contraction::divide_up;
 using contraction::kBlock;
 using contraction::KernelSet;
+using contraction::Phase;
+using contraction::PhaseAxis;
 using contraction::Segment;
 using contraction::Taps;
-using contraction::taps_inside;
 using contraction::Tile;
 
 constexpr int64_t kWideRows = 8;  // Output rows of one piece where inputs are widened first.
@@ -47,45 +52,52 @@ struct Blocking {
   bool copy_weight = false;
   bool serial = true;
   int64_t segment_limit = 0, block_limit = 0;
-  int64_t wide_rows = 0;  // Input rows a band needs.
+  int64_t wide_rows = 0;  // Input rows a band needs of a frame.
   int64_t segment_bytes = 0, panel_bytes = 0, in_bytes = 0, out_bytes = 0;
 
   int64_t worker_bytes() const { return segment_bytes + panel_bytes + in_bytes + out_bytes; }
-  int64_t pieces(const Convolution& p) const { return p.groups * panels * p.n * bands; }
+  int64_t pieces(const Convolution& p, const Phase& phase) const {
+    return p.groups * panels * p.n * phase.z.out * bands;
+  }
 };
 
 template <class T>
-Blocking cut_up(const Convolution& p, int threads) {
+Blocking cut_up(const Convolution& p, const Phase& phase, int threads) {
   const KernelSet<T>& kernels = contraction::kernel_set<T>();
   const int64_t size = sizeof(T);
   Blocking cut;
   cut.low_precision = is_low_precision(p.dtype);
   cut.channels = p.c_in / p.groups;
   cut.outputs = p.c_out / p.groups;
-  cut.k = p.kh * p.kw * cut.channels;
+  cut.k = p.kd * p.kh * p.kw * cut.channels;
   cut.width =
       std::min<int64_t>(kernels.max_vectors, divide_up(cut.outputs, kernels.lanes)) * kernels.lanes;
   cut.panels = divide_up(cut.outputs, cut.width);
   // Sums of low precision are wide only within a piece, so a piece takes all of k.
   cut.depth = cut.low_precision ? cut.k : contraction::panel_depth(cut.width * size, cut.k);
   cut.copy_weight = cut.low_precision || p.c_out > 2 * cut.width;
-  const double work = static_cast<double>(p.n * p.out_h * p.out_w) * static_cast<double>(p.c_out) *
-                      static_cast<double>(cut.k);
+  const int64_t taps = phase.z.taps * phase.y.taps * phase.x.taps, frames = p.n * phase.z.out;
+  const double work = static_cast<double>(frames * phase.y.out * phase.x.out) *
+                      static_cast<double>(p.c_out) * static_cast<double>(taps * cut.channels);
   cut.serial = threads == 1 || work < 1e6;
   const int64_t wanted = cut.serial ? 1 : 4 * threads;
-  cut.bands = std::clamp<int64_t>(divide_up(wanted, p.groups * cut.panels * p.n), 1, p.out_h);
-  cut.band_rows = divide_up(p.out_h, cut.bands);
+  cut.bands =
+      std::clamp<int64_t>(divide_up(wanted, p.groups * cut.panels * frames), 1, phase.y.out);
+  cut.band_rows = divide_up(phase.y.out, cut.bands);
   if (cut.low_precision) cut.band_rows = std::min(cut.band_rows, kWideRows);
-  cut.bands = divide_up(p.out_h, cut.band_rows);
+  cut.bands = divide_up(phase.y.out, cut.band_rows);
   cut.block_limit = divide_up(cut.depth, kBlock);
-  cut.segment_limit = std::min(cut.depth, p.kh * p.kw + cut.block_limit + 1);
+  cut.segment_limit = std::min(cut.depth, taps + cut.block_limit + 1);
   cut.segment_bytes = add_bytes(cut.segment_limit * static_cast<int64_t>(sizeof(Segment))) +
                       add_bytes((cut.block_limit + 1) * static_cast<int64_t>(sizeof(int64_t)));
   if (cut.copy_weight) cut.panel_bytes = add_bytes(cut.width * cut.depth * size);
   if (cut.low_precision) {
-    cut.wide_rows = std::min(p.h, (cut.band_rows - 1) * p.stride_h + (p.kh - 1) * p.dilation_h + 1);
-    cut.in_bytes = add_bytes(cut.wide_rows * p.w * cut.channels * size);
-    cut.out_bytes = add_bytes(cut.band_rows * p.out_w * cut.width * size);
+    const PhaseAxis& y = phase.y;
+    cut.wide_rows =
+        std::clamp<int64_t>((cut.band_rows - 1) * y.stride + (y.taps - 1) * y.dilation + 1, 0, p.h);
+    const int64_t seen = std::min(p.d, phase.z.taps);
+    cut.in_bytes = add_bytes(seen * cut.wide_rows * p.w * cut.channels * size);
+    cut.out_bytes = add_bytes(cut.band_rows * phase.x.out * cut.width * size);
   }
   return cut;
 }
@@ -96,21 +108,17 @@ struct Stretch {
 };
 
 // The longest run of outputs from `begin` on that see the same taps.
-Stretch next_stretch(const Convolution& p, bool vertical, int64_t begin, int64_t limit) {
-  const auto inside = [&](int64_t at) {
-    return vertical ? taps_inside(at, p.stride_h, p.pad_top, p.dilation_h, p.kh, p.h)
-                    : taps_inside(at, p.stride_w, p.pad_left, p.dilation_w, p.kw, p.w);
-  };
-  Stretch stretch{begin, begin + 1, inside(begin)};
-  while (stretch.end < limit && inside(stretch.end) == stretch.taps) ++stretch.end;
+Stretch next_stretch(const PhaseAxis& axis, int64_t begin, int64_t limit) {
+  Stretch stretch{begin, begin + 1, axis.taps_at(begin)};
+  while (stretch.end < limit && axis.taps_at(stretch.end) == stretch.taps) ++stretch.end;
   return stretch;
 }
 
-// The image as one worker reads it: in place, or a widened copy.
+// The frames that one output frame sees, as one worker reads them: in place, or a widened copy.
 template <class T>
 struct Image {
-  const T* data;  // The address of row 0, which may lie outside the copy.
-  int64_t row, pixel;
+  const T* data;              // The address of tap frame 0, row 0, which may lie outside.
+  int64_t frame, row, pixel;  // From one tap to the next for frames; else to the next in memory.
 };
 
 // The taps of each block of k, for one rectangle of outputs and one range of k.
@@ -119,10 +127,17 @@ struct Blocks {
   int64_t* first;  // Block b is segments [first[b], first[b + 1]).
   int64_t count;
 
-  void build(const Convolution& p, int64_t channels, int64_t row, int64_t pixel, int64_t weight_row,
-             Taps ky, Taps kx, int64_t k_begin, int64_t k_end) {
+  struct Range {
+    int64_t begin, end;
+  };
+
+  template <class T>
+  void build(const Convolution& p, const Phase& phase, const Image<T>& image, int64_t weight_row,
+             Taps kz, Taps ky, Taps kx, Range k_range) {
+    const int64_t channels = p.c_in / p.groups;
+    const auto [k_begin, k_end] = k_range;
     // Neighbouring taps of one row are one run if pixels are contiguous.
-    const bool joined = p.dilation_w == 1 && pixel == channels;
+    const bool joined = phase.x.dilation == 1 && phase.x.tap_step == 1 && image.pixel == channels;
     int64_t used = 0;
     count = 0;
     first[0] = 0;
@@ -147,14 +162,21 @@ struct Blocks {
         length -= part;
       }
     };
-    for (int64_t y = ky.begin; y < ky.end; ++y) {
-      const int64_t a = y * p.dilation_h * row;
-      if (joined) {
-        add_run(a + kx.begin * pixel, (y * p.kw + kx.begin) * channels,
-                (kx.end - kx.begin) * channels);
-      } else {
+    const auto tap = [](const PhaseAxis& axis, int64_t number) {
+      return axis.first_tap + number * axis.tap_step;
+    };
+    for (int64_t z = kz.begin; z < kz.end; ++z) {
+      for (int64_t y = ky.begin; y < ky.end; ++y) {
+        const int64_t a = z * image.frame + y * phase.y.dilation * image.row;
+        const int64_t line = (tap(phase.z, z) * p.kh + tap(phase.y, y)) * p.kw;
+        if (joined) {
+          add_run(a + kx.begin * image.pixel, (line + tap(phase.x, kx.begin)) * channels,
+                  (kx.end - kx.begin) * channels);
+          continue;
+        }
         for (int64_t x = kx.begin; x < kx.end; ++x) {
-          add_run(a + x * p.dilation_w * pixel, (y * p.kw + x) * channels, channels);
+          add_run(a + x * phase.x.dilation * image.pixel, (line + tap(phase.x, x)) * channels,
+                  channels);
         }
       }
     }
@@ -173,18 +195,20 @@ struct Pass {
   int64_t out_row, out_pixel;
   int64_t columns;
   int64_t k_begin, k_end;
+  Taps kz;
 };
 
 template <class T>
-void run_rectangle(const Convolution& p, const KernelSet<T>& kernels, const Pass<T>& pass,
+void run_rectangle(const Phase& phase, const KernelSet<T>& kernels, const Pass<T>& pass,
                    const Stretch& ys, const Stretch& xs, const Blocks& blocks) {
+  const PhaseAxis &y_axis = phase.y, &x_axis = phase.x;
   const int64_t vectors = divide_up(pass.columns, kernels.lanes);
   const int64_t tallest = kernels.max_rows[vectors - 1];
   const int64_t height = ys.end - ys.begin, width = xs.end - xs.begin;
   const bool downward = width * divide_up(height, tallest) < height * divide_up(width, tallest);
   const int64_t lines = downward ? width : height;
   const auto split = contraction::split_rows(downward ? height : width, tallest);
-  const int64_t across = p.stride_w * pass.image.pixel, down = p.stride_h * pass.image.row;
+  const int64_t across = x_axis.stride * pass.image.pixel, down = y_axis.stride * pass.image.row;
   const int64_t a_line = downward ? across : down,
                 c_line = downward ? pass.out_pixel : pass.out_row;
   Tile<T> tile;
@@ -194,8 +218,8 @@ void run_rectangle(const Convolution& p, const KernelSet<T>& kernels, const Pass
   tile.b = pass.weight;
   tile.b_step = pass.weight_row;
   tile.last_lanes = static_cast<int>(pass.columns - (vectors - 1) * kernels.lanes);
-  const T* a = pass.image.data + (ys.begin * p.stride_h - p.pad_top) * pass.image.row +
-               (xs.begin * p.stride_w - p.pad_left) * pass.image.pixel;
+  const T* a = pass.image.data + (ys.begin * y_axis.stride - y_axis.pad) * pass.image.row +
+               (xs.begin * x_axis.stride - x_axis.pad) * pass.image.pixel;
   T* c = pass.out + ys.begin * pass.out_row + xs.begin * pass.out_pixel;
   for (int64_t line = 0; line < lines; ++line, a += a_line, c += c_line) {
     int64_t at = 0;
@@ -216,15 +240,15 @@ void run_rectangle(const Convolution& p, const KernelSet<T>& kernels, const Pass
 }
 
 template <class T>
-void run_band(const Convolution& p, const Blocking& cut, const KernelSet<T>& kernels,
+void run_band(const Convolution& p, const Phase& phase, const KernelSet<T>& kernels,
               const Pass<T>& pass, int64_t y_begin, int64_t y_end, Blocks& blocks) {
   for (int64_t y = y_begin; y < y_end;) {
-    const Stretch ys = next_stretch(p, true, y, y_end);
-    for (int64_t x = 0; x < p.out_w;) {
-      const Stretch xs = next_stretch(p, false, x, p.out_w);
-      blocks.build(p, cut.channels, pass.image.row, pass.image.pixel, pass.weight_row, ys.taps,
-                   xs.taps, pass.k_begin, pass.k_end);
-      run_rectangle(p, kernels, pass, ys, xs, blocks);
+    const Stretch ys = next_stretch(phase.y, y, y_end);
+    for (int64_t x = 0; x < phase.x.out;) {
+      const Stretch xs = next_stretch(phase.x, x, phase.x.out);
+      blocks.build(p, phase, pass.image, pass.weight_row, pass.kz, ys.taps, xs.taps,
+                   {pass.k_begin, pass.k_end});
+      run_rectangle(phase, kernels, pass, ys, xs, blocks);
       x = xs.end;
     }
     y = ys.end;
@@ -234,8 +258,8 @@ void run_band(const Convolution& p, const Blocking& cut, const KernelSet<T>& ker
 template <class T>
 class Worker {
  public:
-  Worker(const Convolution& p, const Blocking& cut, std::byte* scratch)
-      : p_(p), cut_(cut), kernels_(contraction::kernel_set<T>()) {
+  Worker(const Convolution& p, const Phase& phase, const Blocking& cut, std::byte* scratch)
+      : p_(p), phase_(phase), cut_(cut), kernels_(contraction::kernel_set<T>()) {
     blocks_.segments = reinterpret_cast<Segment*>(scratch);
     blocks_.first = reinterpret_cast<int64_t*>(
         scratch + add_bytes(cut.segment_limit * static_cast<int64_t>(sizeof(Segment))));
@@ -247,7 +271,7 @@ class Worker {
 
   // Pieces are ordered by panel first: a panel is packed once for all images that follow.
   void run(int64_t begin, int64_t end) {
-    const int64_t per_panel = p_.n * cut_.bands;
+    const int64_t per_panel = p_.n * phase_.z.out * cut_.bands;
     while (begin < end) {
       const int64_t panel = begin / per_panel;
       const int64_t stop = std::min(end, (panel + 1) * per_panel);
@@ -284,25 +308,49 @@ class Worker {
       pass.weight_row = p_.c_out;
     }
     for (int64_t piece = begin; piece < end; ++piece) {
-      const int64_t image = piece / cut_.bands, y = piece % cut_.bands * cut_.band_rows;
-      const int64_t y_end = std::min(p_.out_h, y + cut_.band_rows);
-      const std::byte* in = p_.in + (image * p_.in_n + group * cut_.channels) * element;
-      std::byte* out = p_.out + (image * p_.out_h * p_.out_w * p_.c_out + first_output) * element;
-      if (cut_.low_precision) {
-        widen_input(pass, in, y, y_end);
-        pass.out_pixel = cut_.width;
-        pass.out_row = p_.out_w * cut_.width;
-        pass.out = wide_out_ - y * pass.out_row;
-        run_band(p_, cut_, kernels_, pass, y, y_end, blocks_);
-        round_output(pass, out, y, y_end);
-      } else {
-        pass.image = {reinterpret_cast<const T*>(in), p_.in_h, p_.in_w};
-        pass.out_pixel = p_.c_out;
-        pass.out_row = p_.out_w * p_.c_out;
-        pass.out = reinterpret_cast<T*>(out);
-        run_band(p_, cut_, kernels_, pass, y, y_end, blocks_);
-      }
+      const int64_t y = piece % cut_.bands * cut_.band_rows;
+      const int64_t image = piece / cut_.bands / phase_.z.out,
+                    z = piece / cut_.bands % phase_.z.out;
+      run_piece(pass, group, first_output, {image, z, y});
     }
+  }
+
+  struct Place {
+    int64_t image, z, y;
+  };
+  void run_piece(Pass<T>& pass, int64_t group, int64_t first_output, Place at) {
+    const int64_t element = size_of(p_.dtype);
+    const int64_t y_end = std::min(phase_.y.out, at.y + cut_.band_rows);
+    pass.kz = phase_.z.taps_at(at.z);
+    const int64_t frame = at.z * phase_.z.stride - phase_.z.pad;
+    const std::byte* in =
+        p_.in + (at.image * p_.in_n + frame * p_.in_d + group * cut_.channels) * element;
+    std::byte* out = p_.out + (output_pixel(at) * p_.c_out + first_output) * element;
+    const int64_t out_row = phase_.y.out_step * p_.out_w, out_pixel = phase_.x.out_step;
+    if (cut_.low_precision) {
+      widen_input(pass, in, at.y, y_end);
+      pass.out_pixel = cut_.width;
+      pass.out_row = phase_.x.out * cut_.width;
+      pass.out = wide_out_ - at.y * pass.out_row;
+      run_band(p_, phase_, kernels_, pass, at.y, y_end, blocks_);
+      for (int64_t y = at.y; y < y_end; ++y)
+        for (int64_t x = 0; x < phase_.x.out; ++x)
+          round_output(pass, y * pass.out_row + x * pass.out_pixel,
+                       out + (y * out_row + x * out_pixel) * p_.c_out * element);
+    } else {
+      const int64_t step = phase_.z.dilation * p_.in_d;
+      pass.image = {reinterpret_cast<const T*>(in), step, p_.in_h, p_.in_w};
+      pass.out_pixel = out_pixel * p_.c_out;
+      pass.out_row = out_row * p_.c_out;
+      pass.out = reinterpret_cast<T*>(out);
+      run_band(p_, phase_, kernels_, pass, at.y, y_end, blocks_);
+    }
+  }
+  // The first pixel of the phase in the frame of a place.
+  int64_t output_pixel(Place at) const {
+    const int64_t z = phase_.z.first_out + at.z * phase_.z.out_step;
+    return ((at.image * p_.out_d + z) * p_.out_h + phase_.y.first_out) * p_.out_w +
+           phase_.x.first_out;
   }
 
   void widen(const contraction::BlockCopy<T>& block) {
@@ -313,37 +361,38 @@ class Worker {
     kernels_.copy(block);
   }
 
-  // The rows of the image that outputs [y, y_end) see, one group's channels.
+  // The rows of the frames that outputs [y, y_end) see, one group's channels.
   void widen_input(Pass<T>& pass, const std::byte* in, int64_t y, int64_t y_end) {
-    const int64_t begin = std::clamp<int64_t>(y * p_.stride_h - p_.pad_top, 0, p_.h);
-    const int64_t last = (y_end - 1) * p_.stride_h - p_.pad_top + (p_.kh - 1) * p_.dilation_h;
+    const PhaseAxis& axis = phase_.y;
+    const int64_t begin = std::clamp<int64_t>(y * axis.stride - axis.pad, 0, p_.h);
+    const int64_t last = (y_end - 1) * axis.stride - axis.pad + (axis.taps - 1) * axis.dilation;
     const int64_t end = std::clamp<int64_t>(last + 1, begin, p_.h);
-    const int64_t row = p_.w * cut_.channels;
-    for (int64_t i = begin; i < end; ++i) {
-      widen({.to = wide_in_ + (i - begin) * row,
-             .to_row = cut_.channels,
-             .from = in + i * p_.in_h * size_of(p_.dtype),
-             .row_stride = p_.in_w,
-             .column_stride = 1,
-             .rows = p_.w,
-             .columns = cut_.channels,
-             .padded_columns = cut_.channels});
+    const int64_t row = p_.w * cut_.channels, frame = cut_.wide_rows * row;
+    for (int64_t z = pass.kz.begin; z < pass.kz.end; ++z) {
+      const int64_t from = z * phase_.z.dilation * p_.in_d;
+      for (int64_t i = begin; i < end; ++i) {
+        widen({.to = wide_in_ + (z - pass.kz.begin) * frame + (i - begin) * row,
+               .to_row = cut_.channels,
+               .from = in + (from + i * p_.in_h) * size_of(p_.dtype),
+               .row_stride = p_.in_w,
+               .column_stride = 1,
+               .rows = p_.w,
+               .columns = cut_.channels,
+               .padded_columns = cut_.channels});
+      }
     }
-    pass.image = {wide_in_ - begin * row, row, cut_.channels};
+    pass.image = {wide_in_ - pass.kz.begin * frame - begin * row, frame, row, cut_.channels};
   }
 
-  void round_output(const Pass<T>& pass, std::byte* out, int64_t y, int64_t y_end) {
+  void round_output(const Pass<T>& pass, int64_t from, std::byte* to) {
     if constexpr (std::is_same_v<T, float>) {
       const auto round = p_.dtype == DType::f16 ? kernels_.round_f16 : kernels_.round_bf16;
-      for (int64_t pixel = y * p_.out_w; pixel < y_end * p_.out_w; ++pixel) {
-        round(pass.out + pixel * cut_.width,
-              reinterpret_cast<uint16_t*>(out + pixel * p_.c_out * size_of(p_.dtype)),
-              pass.columns);
-      }
+      round(pass.out + from, reinterpret_cast<uint16_t*>(to), pass.columns);
     }
   }
 
   const Convolution& p_;
+  const Phase& phase_;
   const Blocking& cut_;
   const KernelSet<T>& kernels_;
   Blocks blocks_{};
@@ -354,27 +403,44 @@ class Worker {
 
 template <class T>
 void run(const Convolution& p, int threads, std::byte* scratch) {
-  const Blocking cut = cut_up<T>(p, threads);
-  const auto work = [&](int64_t begin, int64_t end, int worker) {
-    Worker<T>(p, cut, scratch + worker * cut.worker_bytes()).run(begin, end);
-  };
-  if (cut.serial) {
-    work(0, cut.pieces(p), 0);
-  } else {
-    device::parallel_for(cut.pieces(p), 1, threads, work);
-  }
+  contraction::for_each_phase(p, [&](const Phase& phase) {
+    const Blocking cut = cut_up<T>(p, phase, threads);
+    const int64_t pieces = cut.pieces(p, phase);
+    const auto work = [&](int64_t begin, int64_t end, int worker) {
+      Worker<T>(p, phase, cut, scratch + worker * cut.worker_bytes()).run(begin, end);
+    };
+    if (cut.serial)
+      work(0, pieces, 0);
+    else
+      device::parallel_for(pieces, 1, threads, work);
+  });
+}
+
+// Phases are computed one after another, in the same scratch.
+template <class T>
+int64_t scratch_bytes(const Convolution& p, int threads) {
+  int64_t most = 0;
+  contraction::for_each_phase(p, [&](const Phase& phase) {
+    const Blocking cut = cut_up<T>(p, phase, threads);
+    const int workers = cut.serial ? 1 : device::workers_of(cut.pieces(p, phase), 1, threads);
+    most = std::max(most, workers * cut.worker_bytes());
+  });
+  return most;
 }
 
 // One tap, every pixel once, images without gaps: a product of matrices.
 bool is_product(const Convolution& p) {
-  return p.kh == 1 && p.kw == 1 && p.stride_h == 1 && p.stride_w == 1 && p.pad_top == 0 &&
-         p.pad_left == 0 && p.groups == 1 && p.out_h == p.h && p.out_w == p.w &&
-         p.in_h == p.w * p.in_w && p.in_n == p.h * p.in_h;
+  const bool frames = p.kd == 1 && p.stride_d == 1 && p.pad_front == 0 && p.out_d == p.d &&
+                      (p.d == 1 || p.in_d == p.h * p.in_h);
+  return frames && p.kh == 1 && p.kw == 1 && p.stride_h == 1 && p.stride_w == 1 &&
+         p.spread_d * p.spread_h * p.spread_w == 1 && p.pad_top == 0 && p.pad_left == 0 &&
+         p.groups == 1 && p.out_h == p.h && p.out_w == p.w && p.in_h == p.w * p.in_w &&
+         p.in_n == p.d * p.h * p.in_h;
 }
 
 Contraction product_of(const Convolution& p) {
   Contraction product;
-  product.m = p.n * p.h * p.w;
+  product.m = p.n * p.d * p.h * p.w;
   product.n = p.c_out;
   product.k = p.c_in;
   product.a = {const_cast<std::byte*>(p.in), p.dtype, p.in_w, 1};
@@ -383,8 +449,8 @@ Contraction product_of(const Convolution& p) {
   return product;
 }
 
-int64_t out_count(const Convolution& p) { return p.n * p.out_h * p.out_w * p.c_out; }
-bool has_no_terms(const Convolution& p) { return p.kh * p.kw * p.c_in == 0; }
+int64_t out_count(const Convolution& p) { return p.n * p.out_d * p.out_h * p.out_w * p.c_out; }
+bool has_no_terms(const Convolution& p) { return p.kd * p.kh * p.kw * p.c_in == 0; }
 
 }  // namespace
 
@@ -393,9 +459,8 @@ int64_t convolve_scratch_bytes(const Convolution& p, int threads) {
   if (is_product(p)) return contract_scratch_bytes(product_of(p), threads);
   if (!contraction::has_tiles(p.dtype) || contraction::is_depthwise(p)) return 0;
   const device::FloatEnvironment environment;  // Sizes of work are estimated in floats.
-  const Blocking cut =
-      p.dtype == DType::f64 ? cut_up<double>(p, threads) : cut_up<float>(p, threads);
-  return (cut.serial ? 1 : device::workers_of(cut.pieces(p), 1, threads)) * cut.worker_bytes();
+  return p.dtype == DType::f64 ? scratch_bytes<double>(p, threads)
+                               : scratch_bytes<float>(p, threads);
 }
 
 void convolve(const Convolution& p, int threads, std::byte* scratch) {

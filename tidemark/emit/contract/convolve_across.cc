@@ -49,9 +49,9 @@ Blocking cut_up(const Convolution& p, int threads) {
   cut.width = vectors * kernels.lanes;
   cut.panels = divide_up(p.c_out, cut.width);
   cut.tiles = contraction::split_rows(p.n, kernels.max_rows[vectors - 1]);
-  cut.places = p.out_h * p.out_w;
+  cut.places = p.out_d * p.out_h * p.out_w;
   const double work = static_cast<double>(p.n * cut.places) * static_cast<double>(p.c_out) *
-                      static_cast<double>(p.kh * p.kw * p.c_in);
+                      static_cast<double>(p.kd * p.kh * p.kw * p.c_in);
   cut.serial = threads == 1 || work < 1e6;
   // Sums of a piece stay in the second-level cache beside what a block reads. All pieces take as
   // long, so each thread gets as many.
@@ -67,33 +67,41 @@ struct Block {
   Segment segments[kBlock];
   int64_t count = 0;
 
-  void add(const ConvolutionAcross& p, int64_t y, int64_t x, int64_t channel, int64_t length) {
+  struct Tap {
+    int64_t z, y, x;
+  };
+  void add(const ConvolutionAcross& p, Tap at, int64_t channel, int64_t length) {
+    const Convolution& of = p.of;
     segments[count++] = {
-        .a = y * p.of.dilation_h * p.of.in_h + x * p.of.dilation_w * p.of.in_w + channel * p.in_c,
-        .b = y * p.weight_h + x * p.weight_w + channel * p.weight_c,
+        .a = at.z * of.dilation_d * of.in_d + at.y * of.dilation_h * of.in_h +
+             at.x * of.dilation_w * of.in_w + channel * p.in_c,
+        .b = at.z * p.weight_d + at.y * p.weight_h + at.x * p.weight_w + channel * p.weight_c,
         .length = length};
   }
-  void build(const ConvolutionAcross& p, Taps ky, Taps kx, int64_t k_begin, int64_t k_end) {
-    const int64_t channels = p.of.c_in, kw = p.of.kw;
+  void build(const ConvolutionAcross& p, Taps kz, Taps ky, Taps kx, int64_t k_begin,
+             int64_t k_end) {
+    const int64_t channels = p.of.c_in, kw = p.of.kw, kh = p.of.kh;
     int64_t channel = k_begin % channels;
-    int64_t y = k_begin / channels / kw, x = k_begin / channels % kw;
+    const int64_t pixel = k_begin / channels;
+    int64_t z = pixel / kw / kh, y = pixel / kw % kh, x = pixel % kw;
     count = 0;
     for (int64_t k = k_begin; k < k_end;) {
-      const bool inside = y >= ky.begin && y < ky.end;
+      const bool inside = z >= kz.begin && z < kz.end && y >= ky.begin && y < ky.end;
       if (channels == 1) {  // Steps go along a row of pixels.
         const int64_t length = std::min(k_end - k, kw - x);
         const int64_t begin = std::max(x, kx.begin), end = std::min(x + length, kx.end);
-        if (inside && begin < end) add(p, y, begin, 0, end - begin);
+        if (inside && begin < end) add(p, {z, y, begin}, 0, end - begin);
         k += length;
         x = kw;
       } else {
         const int64_t length = std::min(k_end - k, channels - channel);
-        if (inside && x >= kx.begin && x < kx.end) add(p, y, x, channel, length);
+        if (inside && x >= kx.begin && x < kx.end) add(p, {z, y, x}, channel, length);
         k += length;
         channel = 0;
         ++x;
       }
       if (x == kw) x = 0, ++y;
+      if (y == kh) y = 0, ++z;
     }
   }
 };
@@ -103,11 +111,11 @@ struct Block {
 template <class T>
 struct Ahead {
   const T* first = nullptr;  // Of tap 0 and channel 0.
-  int64_t kw = 1, down = 0, across = 0, channel_step = 0;
+  int64_t kh = 1, kw = 1, deep = 0, down = 0, across = 0, channel_step = 0;
   int64_t channels = 0;
   int64_t pixel_begin = 0, pixel_end = 0;
   bool along_pixels = true;
-  int64_t pixel = 0, y = 0, x = 0, channel = 0;  // What is next.
+  int64_t pixel = 0, z = 0, y = 0, x = 0, channel = 0;  // What is next.
 
   void start(int64_t begin, int64_t end) {
     pixel_begin = begin;
@@ -119,11 +127,12 @@ struct Ahead {
   bool has_more() const { return channel < channels && pixel < pixel_end; }
   int64_t step() const { return along_pixels ? across : channel_step; }
   const T* take(int64_t rows) {
-    const T* run = first + y * down + x * across + channel * channel_step;
+    const T* run = first + z * deep + y * down + x * across + channel * channel_step;
     if (along_pixels) {
       pixel += rows;
       x += rows;
       while (x >= kw) x -= kw, ++y;
+      while (y >= kh) y -= kh, ++z;
       if (pixel >= pixel_end) go_to(pixel_begin), ++channel;
     } else {
       channel += rows;
@@ -135,7 +144,8 @@ struct Ahead {
  private:
   void go_to(int64_t to) {
     pixel = to;
-    y = to / kw;
+    z = to / kw / kh;
+    y = to / kw % kh;
     x = to % kw;
   }
 };
@@ -161,12 +171,16 @@ class Piece {
     tile_.last_lanes = static_cast<int>(columns - (vectors_ - 1) * kernels_.lanes);
     tile_.segments = block_.segments;
     weight_ahead_ = {.first = tile_.b,
+                     .kh = p_.kh,
                      .kw = p_.kw,
+                     .deep = across.weight_d,
                      .down = across.weight_h,
                      .across = across.weight_w,
                      .channel_step = across.weight_c,
                      .channels = p_.c_in};
-    in_ahead_ = {.kw = p_.kw,
+    in_ahead_ = {.kh = p_.kh,
+                 .kw = p_.kw,
+                 .deep = p_.dilation_d * p_.in_d,
                  .down = p_.dilation_h * p_.in_h,
                  .across = p_.dilation_w * p_.in_w,
                  .channel_step = across.in_c,
@@ -174,7 +188,7 @@ class Piece {
   }
 
   void run() {
-    const int64_t k = p_.kh * p_.kw * p_.c_in;
+    const int64_t k = p_.kd * p_.kh * p_.kw * p_.c_in;
     for (int64_t begin = 0; begin < k; begin += kBlock) {
       tile_.add = begin > 0;
       start_ahead(begin + kBlock, std::min(k, begin + 2 * kBlock));
@@ -190,27 +204,31 @@ class Piece {
     const int64_t first = divide_up(std::max<int64_t>(0, begin_ - place), cut_.places);
     const int64_t last = divide_up(std::max<int64_t>(0, end_ - place), cut_.places);
     if (first == last) return;
-    const int64_t y = place / p_.out_w, x = place % p_.out_w;
-    const Taps ky =
-        contraction::taps_inside(y, p_.stride_h, p_.pad_top, p_.dilation_h, p_.kh, p_.h);
+    const int64_t row = place / p_.out_w, x = place % p_.out_w;
+    const Taps kz = contraction::taps_inside(row / p_.out_h, p_.stride_d, p_.pad_front,
+                                             p_.dilation_d, p_.kd, p_.d);
+    const Taps ky = contraction::taps_inside(row % p_.out_h, p_.stride_h, p_.pad_top, p_.dilation_h,
+                                             p_.kh, p_.h);
     const Taps kx =
         contraction::taps_inside(x, p_.stride_w, p_.pad_left, p_.dilation_w, p_.kw, p_.w);
-    block_.build(across_, ky, kx, k_begin, k_end);
+    block_.build(across_, kz, ky, kx, k_begin, k_end);
     tile_.segment_count = block_.count;
     for (int64_t t = first; t < last; ++t) {
-      const int64_t row = cut_.tiles.first(t), rows = cut_.tiles.rows(t);
-      tile_.a = first_tap(y, x) + row;
+      const int64_t image = cut_.tiles.first(t), rows = cut_.tiles.rows(t);
+      tile_.a = first_tap(row, x) + image;
       tile_.next_a = tile_.a + rows;
-      tile_.c = out_ + row * out_row_ + place * p_.c_out;
+      tile_.c = out_ + image * out_row_ + place * p_.c_out;
       fetch_ahead();
       kernels_.tile[vectors_ - 1][rows - 1](tile_);
     }
   }
 
-  // Where an output of image 0 finds tap 0, inside the image or not.
-  const T* first_tap(int64_t y, int64_t x) const {
-    return reinterpret_cast<const T*>(p_.in) + (y * p_.stride_h - p_.pad_top) * p_.in_h +
-           (x * p_.stride_w - p_.pad_left) * p_.in_w;
+  // Where an output of image 0 finds tap 0, inside the image or not. Rows are counted over all
+  // frames.
+  const T* first_tap(int64_t row, int64_t x) const {
+    const int64_t z = row / p_.out_h, y = row % p_.out_h;
+    return reinterpret_cast<const T*>(p_.in) + (z * p_.stride_d - p_.pad_front) * p_.in_d +
+           (y * p_.stride_h - p_.pad_top) * p_.in_h + (x * p_.stride_w - p_.pad_left) * p_.in_w;
   }
 
   void start_ahead(int64_t k_begin, int64_t k_end) {
@@ -218,15 +236,15 @@ class Piece {
     const int64_t end = k_begin < k_end ? divide_up(k_end, p_.c_in) : begin;
     weight_ahead_.start(begin, end);
     in_ahead_.start(end, end);
-    ahead_y_ = begin < end ? p_.out_h : 0;
+    ahead_row_ = begin < end ? p_.out_d * p_.out_h : 0;
   }
   // What to fetch with the tile to come: weights, then what each row of outputs sees of the image,
   // the last one first: that no output has seen before, and the rest may have left the cache.
   Ahead<T>& ahead() {
     if (weight_ahead_.has_more()) return weight_ahead_;
-    if (!in_ahead_.has_more() && ahead_y_ > 0) {
+    if (!in_ahead_.has_more() && ahead_row_ > 0) {
       in_ahead_.first =
-          first_tap(--ahead_y_, p_.out_w - 1) + cut_.tiles.first(begin_ / cut_.places);
+          first_tap(--ahead_row_, p_.out_w - 1) + cut_.tiles.first(begin_ / cut_.places);
       in_ahead_.start(weight_ahead_.pixel_begin, weight_ahead_.pixel_end);
     }
     return in_ahead_;
@@ -255,7 +273,7 @@ class Piece {
   Block block_;
   const T* next_[kBlock];
   Ahead<T> weight_ahead_, in_ahead_;
-  int64_t ahead_y_ = 0;  // What rows of outputs before this one see is still to be fetched.
+  int64_t ahead_row_ = 0;  // What rows of outputs before this one see is still to be fetched.
 };
 
 template <class T>
@@ -279,9 +297,10 @@ void convolve_across(const ConvolutionAcross& across, int threads) {
   TIDEMARK_CHECK(p.groups == 1 && p.in_n == 1, "convolve_across: ", p.groups, " groups, images ",
                  p.in_n, " apart");
   TIDEMARK_CHECK(p.dtype == DType::f32 || p.dtype == DType::f64, "convolve_across: ", p.dtype);
-  const int64_t count = p.n * p.out_h * p.out_w * p.c_out;
+  TIDEMARK_CHECK(p.spread_d * p.spread_h * p.spread_w == 1, "convolve_across: spread pixels");
+  const int64_t count = p.n * p.out_d * p.out_h * p.out_w * p.c_out;
   if (count == 0) return;
-  if (p.kh * p.kw * p.c_in == 0) {
+  if (p.kd * p.kh * p.kw * p.c_in == 0) {
     std::fill_n(p.out, count * size_of(p.dtype), std::byte{0});
     return;
   }

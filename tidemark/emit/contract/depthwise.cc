@@ -22,72 +22,100 @@ void (*kernel_of(DType dtype))(const Depthwise&) {
                                 : kernels.depthwise;
 }
 
+// Where a line of the outputs of a phase is.
+struct Place {
+  int64_t image, z, y;
+};
+
 // One line of the output: stretches of pixels that see the same taps.
 class Line {
  public:
-  Line(const Convolution& p, void (*kernel)(const Depthwise&), int64_t image, int64_t y)
+  Line(const Convolution& p, const Phase& phase, void (*kernel)(const Depthwise&), Place at)
       : p_(p),
+        phase_(phase),
         kernel_(kernel),
-        image_(image),
-        y_(y),
-        ky_(taps_inside(y, p.stride_h, p.pad_top, p.dilation_h, p.kh, p.h)) {}
+        at_(at),
+        kz_(phase.z.taps_at(at.z)),
+        ky_(phase.y.taps_at(at.y)) {}
 
   void run() {
-    for (int64_t x = 0; x < p_.out_w;) {
-      const Taps kx = taps_at(x);
+    for (int64_t x = 0; x < phase_.x.out;) {
+      const Taps kx = phase_.x.taps_at(x);
       int64_t end = x + 1;
-      while (end < p_.out_w && taps_at(end) == kx) ++end;
+      while (end < phase_.x.out && phase_.x.taps_at(end) == kx) ++end;
       run_stretch(x, end, kx);
       x = end;
     }
   }
 
  private:
-  Taps taps_at(int64_t x) const {
-    return taps_inside(x, p_.stride_w, p_.pad_left, p_.dilation_w, p_.kw, p_.w);
+  // From the first tap of a stretch, in elements.
+  void add_tap(Depthwise& d, int64_t z, int64_t y, int64_t x) {
+    const int64_t tap = ((phase_.z.first_tap + z * phase_.z.tap_step) * p_.kh + phase_.y.first_tap +
+                         y * phase_.y.tap_step) *
+                            p_.kw +
+                        phase_.x.first_tap + x * phase_.x.tap_step;
+    taps_[static_cast<size_t>(d.tap_count++)] = {z * phase_.z.dilation * p_.in_d +
+                                                     y * phase_.y.dilation * p_.in_h +
+                                                     x * phase_.x.dilation * p_.in_w,
+                                                 tap * p_.c_out};
   }
 
   void run_stretch(int64_t begin, int64_t end, Taps kx) {
     Depthwise d;
-    for (int64_t y = ky_.begin; y < ky_.end; ++y)
-      for (int64_t x = kx.begin; x < kx.end; ++x)
-        taps_[static_cast<size_t>(d.tap_count++)] = {
-            y * p_.dilation_h * p_.in_h + x * p_.dilation_w * p_.in_w, (y * p_.kw + x) * p_.c_out};
+    for (int64_t z = kz_.begin; z < kz_.end; ++z)
+      for (int64_t y = ky_.begin; y < ky_.end; ++y)
+        for (int64_t x = kx.begin; x < kx.end; ++x) add_tap(d, z, y, x);
     const int64_t size = size_of(p_.dtype);
-    const int64_t from = image_ * p_.in_n + (y_ * p_.stride_h - p_.pad_top) * p_.in_h +
-                         (begin * p_.stride_w - p_.pad_left) * p_.in_w;
+    const auto place = [](const PhaseAxis& axis, int64_t at) {
+      return at * axis.stride - axis.pad;
+    };
+    const auto out_place = [](const PhaseAxis& axis, int64_t at) {
+      return axis.first_out + at * axis.out_step;
+    };
+    const int64_t from = at_.image * p_.in_n + place(phase_.z, at_.z) * p_.in_d +
+                         place(phase_.y, at_.y) * p_.in_h + place(phase_.x, begin) * p_.in_w;
+    const int64_t line =
+        (at_.image * p_.out_d + out_place(phase_.z, at_.z)) * p_.out_h + out_place(phase_.y, at_.y);
     d.in = p_.in + from * size;
-    d.in_pixel = p_.stride_w * p_.in_w;
+    d.in_pixel = phase_.x.stride * p_.in_w;
     d.weight = p_.weight;
     d.taps = taps_.data();
-    d.out = p_.out + (((image_ * p_.out_h + y_) * p_.out_w + begin) * p_.c_out) * size;
-    d.out_pixel = p_.c_out;
+    d.out = p_.out + (line * p_.out_w + out_place(phase_.x, begin)) * p_.c_out * size;
+    d.out_pixel = phase_.x.out_step * p_.c_out;
     d.pixels = end - begin;
     d.channels = p_.c_out;
     kernel_(d);
   }
 
   const Convolution& p_;
+  const Phase& phase_;
   void (*kernel_)(const Depthwise&);
-  int64_t image_, y_;
-  Taps ky_;
+  Place at_;
+  Taps kz_, ky_;
   std::array<DepthwiseTap, kBlock> taps_;
 };
 
 }  // namespace
 
 bool is_depthwise(const Convolution& p) {
-  return p.groups > 1 && p.c_in == p.groups && p.c_out == p.groups && p.kh * p.kw <= kBlock &&
-         has_tiles(p.dtype);
+  return p.groups > 1 && p.c_in == p.groups && p.c_out == p.groups &&
+         p.kd * p.kh * p.kw <= kBlock && has_tiles(p.dtype);
 }
 
 void convolve_depthwise(const Convolution& p, int threads) {
   const auto kernel = kernel_of(p.dtype);
-  const int64_t line_work = p.out_w * p.c_out * p.kh * p.kw;
-  const int64_t grain = std::max<int64_t>(1, kPieceWork / std::max<int64_t>(1, line_work));
-  device::parallel_for(p.n * p.out_h, grain, threads, [&](int64_t begin, int64_t end, int) {
-    for (int64_t line = begin; line < end; ++line)
-      Line(p, kernel, line / p.out_h, line % p.out_h).run();
+  for_each_phase(p, [&](const Phase& phase) {
+    const int64_t lines = phase.y.out, frames = phase.z.out;
+    const int64_t line_work = phase.x.out * p.c_out * phase.z.taps * phase.y.taps * phase.x.taps;
+    const int64_t grain = std::max<int64_t>(1, kPieceWork / std::max<int64_t>(1, line_work));
+    const auto work = [&](int64_t begin, int64_t end, int) {
+      for (int64_t line = begin; line < end; ++line) {
+        const int64_t frame = line / lines;
+        Line(p, phase, kernel, {frame / frames, frame % frames, line % lines}).run();
+      }
+    };
+    device::parallel_for(p.n * frames * lines, grain, threads, work);
   });
 }
 

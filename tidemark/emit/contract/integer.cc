@@ -4,6 +4,7 @@
 #include <type_traits>
 
 #include "tidemark/device/threads.h"
+#include "tidemark/emit/contract/taps.h"
 
 namespace tidemark::contraction {
 namespace {
@@ -54,20 +55,32 @@ void contract_rows(const Contraction& p, int64_t begin, int64_t end) {
   }
 }
 
+// The pixel that tap `tap` of output `at` meets, or -1.
+int64_t met(const WholeAxis& axis, int64_t at, int64_t tap) {
+  const int64_t place = at * axis.stride - axis.pad + tap * axis.dilation;
+  return place >= 0 && place % axis.spread == 0 && place / axis.spread < axis.in
+             ? place / axis.spread
+             : -1;
+}
+
 template <class T>
 void convolve_rows(const Convolution& p, int64_t begin, int64_t end) {
   const int64_t channels = p.c_in / p.groups, outputs = p.c_out / p.groups;
+  const WholeAxis axes[] = {{p.d, p.out_d, p.kd, p.stride_d, p.pad_front, p.dilation_d, p.spread_d},
+                            {p.h, p.out_h, p.kh, p.stride_h, p.pad_top, p.dilation_h, p.spread_h},
+                            {p.w, p.out_w, p.kw, p.stride_w, p.pad_left, p.dilation_w, p.spread_w}};
   for (int64_t i = begin; i < end; ++i) {
-    const int64_t image = i / p.out_h, y = i % p.out_h;
+    const int64_t image = i / p.out_h / p.out_d, z = i / p.out_h % p.out_d, y = i % p.out_h;
     T* out = reinterpret_cast<T*>(p.out) + i * p.out_w * p.c_out;
     std::fill_n(out, p.out_w * p.c_out, T{0});
     for (int64_t x = 0; x < p.out_w; ++x, out += p.c_out) {
-      for (int64_t tap = 0; tap < p.kh * p.kw; ++tap) {
-        const int64_t in_y = y * p.stride_h - p.pad_top + tap / p.kw * p.dilation_h;
-        const int64_t in_x = x * p.stride_w - p.pad_left + tap % p.kw * p.dilation_w;
-        if (in_y < 0 || in_y >= p.h || in_x < 0 || in_x >= p.w) continue;
-        const T* in =
-            reinterpret_cast<const T*>(p.in) + image * p.in_n + in_y * p.in_h + in_x * p.in_w;
+      for (int64_t tap = 0; tap < p.kd * p.kh * p.kw; ++tap) {
+        const int64_t in_z = met(axes[0], z, tap / p.kw / p.kh);
+        const int64_t in_y = met(axes[1], y, tap / p.kw % p.kh);
+        const int64_t in_x = met(axes[2], x, tap % p.kw);
+        if (in_z < 0 || in_y < 0 || in_x < 0) continue;
+        const T* in = reinterpret_cast<const T*>(p.in) + image * p.in_n + in_z * p.in_d +
+                      in_y * p.in_h + in_x * p.in_w;
         const T* weight = reinterpret_cast<const T*>(p.weight) + tap * channels * p.c_out;
         for (int64_t o = 0; o < p.c_out; ++o) {
           const T* group = in + o / outputs * channels;
@@ -97,11 +110,11 @@ void contract_integers(const Contraction& p) {
 }
 
 void convolve_integers(const Convolution& p) {
-  const int64_t steps = p.out_w * p.kh * p.kw * p.c_in / p.groups * p.c_out;
+  const int64_t steps = p.out_w * p.kd * p.kh * p.kw * p.c_in / p.groups * p.c_out;
   visit_integer(p.dtype, [&](auto zero) {
-    device::parallel_for(p.n * p.out_h, grain(steps), [&](int64_t begin, int64_t end, int) {
-      convolve_rows<decltype(zero)>(p, begin, end);
-    });
+    device::parallel_for(
+        p.n * p.out_d * p.out_h, grain(steps),
+        [&](int64_t begin, int64_t end, int) { convolve_rows<decltype(zero)>(p, begin, end); });
   });
 }
 

@@ -1,9 +1,11 @@
-// Which taps of a convolution lie inside the image.
+// Which taps of a convolution meet a pixel of the image.
 #pragma once
 
 #include <algorithm>
 #include <cstdint>
+#include <numeric>
 
+#include "tidemark/emit/contract/contract.h"
 #include "tidemark/emit/contract/work.h"
 
 namespace tidemark::contraction {
@@ -21,6 +23,59 @@ inline Taps taps_inside(int64_t at, int64_t stride, int64_t pad, int64_t dilatio
   const int64_t begin = first >= 0 ? 0 : std::min(taps, divide_up(-first, dilation));
   const int64_t end = first >= size ? begin : std::min(taps, divide_up(size - first, dilation));
   return {begin, std::max(begin, end)};
+}
+
+// The outputs of one axis that meet the same residue of taps, as the axis of a convolution of
+// pixels without gaps. Output i of it is output first_out + i * out_step of the whole axis, and tap
+// t is tap first_tap + t * tap_step.
+struct PhaseAxis {
+  int64_t in = 1, out = 1, taps = 1;
+  int64_t stride = 1, pad = 0, dilation = 1;
+  int64_t first_out = 0, out_step = 1, first_tap = 0, tap_step = 1;
+
+  Taps taps_at(int64_t at) const { return taps_inside(at, stride, pad, dilation, taps, in); }
+};
+
+// One axis of a convolution as Convolution states it.
+struct WholeAxis {
+  int64_t in, out, taps, stride, pad, dilation, spread;
+
+  // Outputs this far apart meet the same taps.
+  int64_t phases() const { return spread / std::gcd(stride, spread); }
+  PhaseAxis phase(int64_t number) const {
+    const int64_t period = phases(), step = spread / std::gcd(dilation, spread);
+    PhaseAxis axis{.in = in, .out = divide_up(out - number, period), .taps = 0};
+    axis.first_out = number;
+    axis.out_step = period;
+    axis.stride = period * stride / spread;
+    axis.tap_step = step;
+    axis.dilation = step * dilation / spread;
+    for (int64_t tap = 0; tap < std::min(step, taps); ++tap) {
+      const int64_t at = number * stride - pad + tap * dilation;
+      if (at % spread != 0) continue;
+      axis.first_tap = tap;
+      axis.taps = divide_up(taps - tap, step);
+      axis.pad = -at / spread;
+    }
+    return axis;
+  }
+};
+
+// The part of a convolution whose outputs meet the same residue of taps along every axis.
+struct Phase {
+  PhaseAxis z, y, x;
+};
+
+// Calls visit(phase) for each; one if no axis is spread.
+template <class Visit>
+void for_each_phase(const Convolution& p, Visit&& visit) {
+  const WholeAxis z{p.d, p.out_d, p.kd, p.stride_d, p.pad_front, p.dilation_d, p.spread_d};
+  const WholeAxis y{p.h, p.out_h, p.kh, p.stride_h, p.pad_top, p.dilation_h, p.spread_h};
+  const WholeAxis x{p.w, p.out_w, p.kw, p.stride_w, p.pad_left, p.dilation_w, p.spread_w};
+  for (int64_t i = 0; i < std::min(z.phases(), p.out_d); ++i)
+    for (int64_t j = 0; j < std::min(y.phases(), p.out_h); ++j)
+      for (int64_t k = 0; k < std::min(x.phases(), p.out_w); ++k)
+        visit(Phase{z.phase(i), y.phase(j), x.phase(k)});
 }
 
 }  // namespace tidemark::contraction

@@ -14,38 +14,49 @@ struct Case {
   Convolution p;
   int64_t pixel_gap = 0, row_gap = 0, image_gap = 0;
   bool across = false;  // Images lie side by side; image_gap is between channels.
+  int64_t frame_gap = 0;
 };
 
-int64_t out_size(int64_t size, int64_t pad_both, int64_t dilation, int64_t taps, int64_t stride) {
-  return (size + pad_both - dilation * (taps - 1) - 1) / stride + 1;
+int64_t out_size(int64_t size, int64_t pad_both, int64_t dilation, int64_t taps, int64_t stride,
+                 int64_t spread) {
+  return ((size - 1) * spread + pad_both - dilation * (taps - 1)) / stride + 1;
 }
 
-// Sizes of the output for padding of `pad_after` below and to the right.
+// Sizes of the output for padding of `pad_after` behind, below and to the right.
 Convolution with_output(Convolution p, int64_t pad_after) {
-  p.out_h = out_size(p.h, p.pad_top + pad_after, p.dilation_h, p.kh, p.stride_h);
-  p.out_w = out_size(p.w, p.pad_left + pad_after, p.dilation_w, p.kw, p.stride_w);
+  p.out_h = out_size(p.h, p.pad_top + pad_after, p.dilation_h, p.kh, p.stride_h, p.spread_h);
+  p.out_w = out_size(p.w, p.pad_left + pad_after, p.dilation_w, p.kw, p.stride_w, p.spread_w);
+  if (p.d > 1)
+    p.out_d = out_size(p.d, p.pad_front + pad_after, p.dilation_d, p.kd, p.stride_d, p.spread_d);
   return p;
 }
 
+// The pixel at a place, or -1.
+int64_t pixel_at(int64_t place, int64_t spread, int64_t size) {
+  return place >= 0 && place % spread == 0 && place / spread < size ? place / spread : -1;
+}
+
 template <class T>
-T expected(const ConvolutionAcross& across, int64_t image, int64_t y, int64_t x, int64_t o) {
+T expected(const ConvolutionAcross& across, int64_t image, int64_t z, int64_t y, int64_t x,
+           int64_t o) {
   const Convolution& p = across.of;
   const auto* in = reinterpret_cast<const T*>(p.in);
   const auto* weight = reinterpret_cast<const T*>(p.weight);
   const int64_t channels = p.c_in / p.groups, group = o / (p.c_out / p.groups);
   Sum<T> sum;
   int64_t k = 0;
-  for (int64_t ky = 0; ky < p.kh; ++ky) {
-    for (int64_t kx = 0; kx < p.kw; ++kx) {
-      const int64_t in_y = y * p.stride_h - p.pad_top + ky * p.dilation_h;
-      const int64_t in_x = x * p.stride_w - p.pad_left + kx * p.dilation_w;
-      const bool inside = in_y >= 0 && in_y < p.h && in_x >= 0 && in_x < p.w;
-      for (int64_t c = 0; c < channels; ++c, ++k) {
-        if (!inside) continue;
-        const int64_t channel = (group * channels + c) * across.in_c;
-        sum.add(k, in[image * p.in_n + in_y * p.in_h + in_x * p.in_w + channel],
-                weight[ky * across.weight_h + kx * across.weight_w + c * across.weight_c + o]);
-      }
+  for (int64_t tap = 0; tap < p.kd * p.kh * p.kw; ++tap) {
+    const int64_t kz = tap / p.kw / p.kh, ky = tap / p.kw % p.kh, kx = tap % p.kw;
+    const int64_t in_z =
+        pixel_at(z * p.stride_d - p.pad_front + kz * p.dilation_d, p.spread_d, p.d);
+    const int64_t in_y = pixel_at(y * p.stride_h - p.pad_top + ky * p.dilation_h, p.spread_h, p.h);
+    const int64_t in_x = pixel_at(x * p.stride_w - p.pad_left + kx * p.dilation_w, p.spread_w, p.w);
+    for (int64_t c = 0; c < channels; ++c, ++k) {
+      if (in_z < 0 || in_y < 0 || in_x < 0) continue;
+      const int64_t channel = (group * channels + c) * across.in_c;
+      sum.add(k, in[image * p.in_n + in_z * p.in_d + in_y * p.in_h + in_x * p.in_w + channel],
+              weight[kz * across.weight_d + ky * across.weight_h + kx * across.weight_w +
+                     c * across.weight_c + o]);
     }
   }
   return sum.finish(k);
@@ -86,9 +97,15 @@ class Trial {
     Convolution p = c.p;
     p.in_w = p.c_in + c.pixel_gap;
     p.in_h = p.w * p.in_w + c.row_gap;
-    p.in_n = p.h * p.in_h + c.image_gap;
+    p.in_d = p.h * p.in_h + c.frame_gap;
+    p.in_n = p.d * p.in_d + c.image_gap;
     const int64_t pixel = p.c_in / p.groups * p.c_out;
-    return {.of = p, .in_c = 1, .weight_h = p.kw * pixel, .weight_w = pixel, .weight_c = p.c_out};
+    return {.of = p,
+            .in_c = 1,
+            .weight_h = p.kw * pixel,
+            .weight_w = pixel,
+            .weight_c = p.c_out,
+            .weight_d = p.kh * p.kw * pixel};
   }
   static ConvolutionAcross side_by_side(const Case& c) {
     ConvolutionAcross across{.of = c.p};
@@ -96,36 +113,37 @@ class Trial {
     p.in_n = 1;
     p.in_w = p.n + c.pixel_gap;
     p.in_h = p.w * p.in_w + c.row_gap;
-    across.in_c = p.h * p.in_h + c.image_gap;
+    p.in_d = p.h * p.in_h + c.frame_gap;
+    across.in_c = p.d * p.in_d + c.image_gap;
     across.weight_w = p.c_out + c.pixel_gap;
     across.weight_h = p.kw * across.weight_w + c.row_gap;
-    across.weight_c = p.kh * across.weight_h + c.image_gap;
+    across.weight_d = p.kh * across.weight_h + c.frame_gap;
+    across.weight_c = p.kd * across.weight_d + c.image_gap;
     return across;
   }
   int64_t in_count() const {
-    return (p_.n - 1) * p_.in_n + (p_.h - 1) * p_.in_h + (p_.w - 1) * p_.in_w +
-           (p_.c_in - 1) * across_.in_c + 1;
+    return (p_.n - 1) * p_.in_n + (p_.d - 1) * p_.in_d + (p_.h - 1) * p_.in_h +
+           (p_.w - 1) * p_.in_w + (p_.c_in - 1) * across_.in_c + 1;
   }
   int64_t weight_count() const {
-    return (p_.kh - 1) * across_.weight_h + (p_.kw - 1) * across_.weight_w +
-           (p_.c_in / p_.groups - 1) * across_.weight_c + p_.c_out;
+    return (p_.kd - 1) * across_.weight_d + (p_.kh - 1) * across_.weight_h +
+           (p_.kw - 1) * across_.weight_w + (p_.c_in / p_.groups - 1) * across_.weight_c + p_.c_out;
   }
-  int64_t out_count() const { return p_.n * p_.out_h * p_.out_w * p_.c_out; }
+  int64_t out_count() const { return p_.n * p_.out_d * p_.out_h * p_.out_w * p_.c_out; }
 
   template <class T>
   void check_as() {
     const T* got = reinterpret_cast<const T*>(out_.data());
-    for (int64_t i = 0; i < p_.n; ++i) {
-      for (int64_t y = 0; y < p_.out_h; ++y) {
-        for (int64_t x = 0; x < p_.out_w; ++x) {
-          for (int64_t o = 0; o < p_.c_out; ++o, ++got) {
-            ASSERT_TRUE(same_bits(*got, expected<T>(across_, i, y, x, o)))
-                << p_.dtype << " image " << p_.h << " x " << p_.w << " x " << p_.c_in << ", "
-                << p_.kh << " x " << p_.kw << " taps, stride " << p_.stride_h << " pad "
-                << p_.pad_top << " dilation " << p_.dilation_h << " groups " << p_.groups << " at "
-                << i << ", " << y << ", " << x << ", " << o;
-          }
-        }
+    for (int64_t place = 0; place < p_.n * p_.out_d * p_.out_h * p_.out_w; ++place) {
+      const int64_t x = place % p_.out_w, y = place / p_.out_w % p_.out_h;
+      const int64_t frame = place / p_.out_w / p_.out_h, z = frame % p_.out_d, i = frame / p_.out_d;
+      for (int64_t o = 0; o < p_.c_out; ++o, ++got) {
+        ASSERT_TRUE(same_bits(*got, expected<T>(across_, i, z, y, x, o)))
+            << p_.dtype << " image " << p_.d << " x " << p_.h << " x " << p_.w << " x " << p_.c_in
+            << ", " << p_.kd << " x " << p_.kh << " x " << p_.kw << " taps, stride " << p_.stride_h
+            << " pad " << p_.pad_top << " dilation " << p_.dilation_h << " spread " << p_.spread_h
+            << " groups " << p_.groups << " at " << i << ", " << z << ", " << y << ", " << x << ", "
+            << o;
       }
     }
   }
@@ -245,11 +263,65 @@ TEST_F(Convolve, ConvolvesEachChannelAlone) {
   }
 }
 
+// Volumes, in place and side by side, in every dtype.
+TEST_F(Convolve, FollowsItsMeaningForVolumes) {
+  for (const DType dtype :
+       {DType::f16, DType::bf16, DType::f32, DType::f64, DType::i32, DType::i64}) {
+    for (const int64_t stride : {1, 2}) {
+      for (const int64_t groups : {1, 2, 6}) {
+        Convolution p{.n = 2, .h = 6, .w = 7, .c_in = 6, .kh = 3, .kw = 2, .c_out = 6};
+        p.d = 5;
+        p.kd = 3;
+        p.stride_d = stride;
+        p.stride_w = 3 - stride;
+        p.dilation_d = 3 - stride;
+        p.pad_front = p.pad_left = 1;
+        p.pad_top = 2;
+        p.groups = groups;
+        p.dtype = dtype;
+        run_and_check({with_output(p, 1)});
+        run_and_check({with_output(p, 1), 1, 2, 3, false, 5});
+        const bool across = groups == 1 && (dtype == DType::f32 || dtype == DType::f64);
+        if (across) run_and_check({with_output(p, 1), 1, 2, 3, true, 5});
+        if (HasFatalFailure()) return;
+      }
+    }
+  }
+}
+
+// As gradients by the image have them: spread by strides, which need not divide anything.
+TEST_F(Convolve, FollowsItsMeaningForSpreadPixels) {
+  for (const DType dtype : {DType::f16, DType::f32, DType::f64, DType::i32, DType::i64}) {
+    for (const int64_t spread : {2, 3, 4}) {
+      for (const int64_t dilation : {1, 2}) {
+        for (const int64_t groups : {1, 6}) {
+          Convolution p{.n = 2, .h = 5, .w = 4, .c_in = 6, .kh = 3, .kw = 4, .c_out = 6};
+          p.spread_h = spread;
+          p.spread_w = 5 - spread;
+          p.stride_w = dilation;
+          p.dilation_h = dilation;
+          p.pad_top = 3 - spread;  // Below 0 it crops.
+          p.pad_left = 2;
+          p.groups = groups;
+          p.dtype = dtype;
+          run_and_check({with_output(p, 2)});
+          p.d = 3;
+          p.kd = 2;
+          p.spread_d = 2;
+          run_and_check({with_output(p, 1), 1, 2, 3, false, 5});
+          if (HasFatalFailure()) return;
+        }
+      }
+    }
+  }
+}
+
 TEST_F(Convolve, GivesTheSameBitsForAnyNumberOfThreads) {
   for (const DType dtype : {DType::f32, DType::bf16, DType::f64}) {
     Convolution p{.n = 2, .h = 20, .w = 19, .c_in = 32, .kh = 3, .kw = 3, .c_out = 72};
     p.dtype = dtype;
     p.pad_top = p.pad_left = 1;
+    if (dtype == DType::bf16) p.spread_h = p.spread_w = 2;
     Trial trial({.p = with_output(p, 1), .across = dtype == DType::f64});
     set_num_threads(1);
     trial.run();

@@ -8,15 +8,19 @@ from .basic import (  # noqa: F401
     SpatialDropout2D, Subtract, add, average, concatenate, dot, maximum, minimum, multiply, subtract,
 )
 from .images import (  # noqa: F401
-    AveragePooling1D, AveragePooling2D, AvgPool1D, AvgPool2D, Conv1D, Conv2D, Cropping1D, Cropping2D, DepthwiseConv2D, GlobalAveragePooling1D,
-    GlobalAveragePooling2D, GlobalAvgPool1D, GlobalAvgPool2D, GlobalMaxPool1D, GlobalMaxPool2D, GlobalMaxPooling1D, GlobalMaxPooling2D, MaxPool1D, MaxPool2D,
-    MaxPooling1D, MaxPooling2D, SeparableConv2D, UpSampling1D, UpSampling2D, ZeroPadding1D, ZeroPadding2D,
+    AveragePooling1D, AveragePooling2D, AveragePooling3D, AvgPool1D, AvgPool2D, AvgPool3D, Conv1D, Conv1DTranspose, Conv2D, Conv2DTranspose, Conv3D,
+    Conv3DTranspose, Cropping1D, Cropping2D, DepthwiseConv1D, DepthwiseConv2D, GlobalAveragePooling1D, GlobalAveragePooling2D, GlobalAveragePooling3D,
+    GlobalAvgPool1D, GlobalAvgPool2D, GlobalAvgPool3D, GlobalMaxPool1D, GlobalMaxPool2D, GlobalMaxPool3D, GlobalMaxPooling1D, GlobalMaxPooling2D,
+    GlobalMaxPooling3D, MaxPool1D, MaxPool2D, MaxPool3D, MaxPooling1D, MaxPooling2D, MaxPooling3D, Resizing, SeparableConv1D, SeparableConv2D, UpSampling1D,
+    UpSampling2D, UpSampling3D, ZeroPadding1D, ZeroPadding2D, ZeroPadding3D,
 )
 from .norms import BatchNormalization, GroupNormalization, LayerNormalization, RMSNormalization, UnitNormalization  # noqa: F401
 from .recurrent import GRU, LSTM, RNN, Bidirectional, GRUCell, LSTMCell, SimpleRNN, SimpleRNNCell, TimeDistributed  # noqa: F401
 from .symbolic import KerasTensor  # noqa: F401
 
-Convolution1D, Convolution2D = Conv1D, Conv2D
+Convolution1D, Convolution2D, Convolution3D = Conv1D, Conv2D, Conv3D
+Convolution1DTranspose, Convolution2DTranspose, Convolution3DTranspose = Conv1DTranspose, Conv2DTranspose, Conv3DTranspose
+SeparableConvolution1D, SeparableConvolution2D = SeparableConv1D, SeparableConv2D
 
 
 def Input(shape=None, batch_size=None, dtype=None, sparse=None, batch_shape=None, name=None, tensor=None, **options):

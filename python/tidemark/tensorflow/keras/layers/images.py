@@ -1,7 +1,7 @@
 """Convolutions, pools, padding and cropping; images are [batch, height, width, channels]."""
 import tidemark as td
 
-from ... import nn
+from ... import image, nn
 from ...shapes import TensorShape
 from ...tensor import convert, wrap
 from .. import activations
@@ -35,7 +35,7 @@ class _Conv(Layer):
         self.bias = self.add_weight((self.filters,), bias, regularizer=regular_bias, constraint=keep_bias, name="bias") if self.use_bias else None
 
     def convolve(self, x):
-        return nn.conv2d(x, self.kernel, list(self.strides), self.padding.upper(), dilations=list(self.dilation_rate))
+        return nn.convolution(x, self.kernel, list(self.strides), self.padding.upper(), dilations=list(self.dilation_rate))
 
     def call(self, inputs):
         y = self.convolve(convert(inputs))
@@ -48,6 +48,10 @@ class Conv2D(_Conv):
     pass
 
 
+class Conv3D(_Conv):
+    rank = 3
+
+
 class Conv1D(_Conv):
     rank = 1
 
@@ -55,16 +59,74 @@ class Conv1D(_Conv):
         padding = self.padding.upper()
         if padding == "CAUSAL":
             before = self.dilation_rate[0] * (self.kernel_size[0] - 1)
-            x, padding = wrap(td.pad(x._t, [(0, 0), (before, 0), (0, 0)])), "VALID"
+            padding = [(before, 0)]
         return nn.conv1d(x, self.kernel, self.strides[0], padding, dilations=self.dilation_rate[0])
 
 
+class _ConvTranspose(_Conv):
+    """Keras makes images of `strides` times the size, plus what the window has beyond the strides where the padding is "valid"."""
+
+    def __init__(self, filters, kernel_size, strides=1, padding="valid", output_padding=None, data_format=None, dilation_rate=1, **options):
+        super().__init__(filters, kernel_size, strides, padding, data_format, dilation_rate, 1, **options)
+        self.output_padding = None if output_padding is None else _tuple(output_padding, self.rank)
+
+    def build(self, input_shape):
+        channels = TensorShape(input_shape)[-1]
+        initial, bias, regular, regular_bias, keep, keep_bias = self._made_with
+        self.kernel = self.add_weight((*self.kernel_size, self.filters, channels), initial, regularizer=regular, constraint=keep, name="kernel")
+        self.bias = self.add_weight((self.filters,), bias, regularizer=regular_bias, constraint=keep_bias, name="bias") if self.use_bias else None
+
+    def _place(self, size, axis):
+        """Padding of one axis, and its size in the result."""
+        stride, reach = self.strides[axis], self.dilation_rate[axis] * (self.kernel_size[axis] - 1) + 1
+        same = self.padding == "same"
+        if self.output_padding is None:
+            length = size * stride + (0 if same else max(reach - stride, 0))
+        else:
+            length = (size - 1) * stride + reach - (2 * (reach // 2) if same else 0) + self.output_padding[axis]
+        return max((size - 1) * stride + reach - length, 0) // 2 if same else 0, length
+
+    def convolve(self, x):
+        """What the window does not reach of a result is 0."""
+        places = [self._place(size, i) for i, size in enumerate(x._t.shape[1:-1])]
+        pads, after = [], []
+        for i, ((before, length), size) in enumerate(zip(places, x._t.shape[1:-1])):
+            covered = (size - 1) * self.strides[i] + self.dilation_rate[i] * (self.kernel_size[i] - 1) + 1 - before
+            pads.append((before, max(covered - length, 0)))
+            after.append((0, max(length - covered, 0)))
+        y = nn.conv_transpose(x, self.kernel, None, list(self.strides), pads, dilations=list(self.dilation_rate))
+        return wrap(td.pad(y._t, [(0, 0), *after, (0, 0)])) if any(more for _, more in after) else y
+
+
+class Conv1DTranspose(_ConvTranspose):
+    rank = 1
+
+
+class Conv2DTranspose(_ConvTranspose):
+    pass
+
+
+class Conv3DTranspose(_ConvTranspose):
+    rank = 3
+
+
+def _depthwise(layer, x, kernel):
+    strides, padding, dilations = list(layer.strides), layer.padding.lower(), list(layer.dilation_rate)
+    if layer.rank == 1:
+        if padding == "causal":
+            padding = [(dilations[0] * (layer.kernel_size[0] - 1), 0)]
+        return wrap(td.depthwise_conv1d(x._t, convert(kernel)._t, strides=strides[0], padding=padding, dilations=dilations[0]))
+    return wrap(td.depthwise_conv2d(x._t, convert(kernel)._t, strides=strides, padding=padding, dilations=dilations))
+
+
 class DepthwiseConv2D(Layer):
+    rank = 2
+
     def __init__(self, kernel_size, strides=1, padding="valid", depth_multiplier=1, data_format=None, dilation_rate=1, activation=None, use_bias=True,
                  depthwise_initializer="glorot_uniform", bias_initializer="zeros", depthwise_regularizer=None, bias_regularizer=None, **options):
         super().__init__(**options)
-        self.kernel_size, self.strides, self.padding = _tuple(kernel_size, 2), _tuple(strides, 2), padding
-        self.depth_multiplier, self.dilation_rate = depth_multiplier, _tuple(dilation_rate, 2)
+        self.kernel_size, self.strides, self.padding = _tuple(kernel_size, self.rank), _tuple(strides, self.rank), padding
+        self.depth_multiplier, self.dilation_rate = depth_multiplier, _tuple(dilation_rate, self.rank)
         self.activation, self.use_bias = activations.get(activation), use_bias
         self._made_with = depthwise_initializer, bias_initializer, depthwise_regularizer, bias_regularizer
 
@@ -75,16 +137,18 @@ class DepthwiseConv2D(Layer):
         self.bias = self.add_weight((channels * self.depth_multiplier,), bias, regularizer=regular_bias, name="bias") if self.use_bias else None
 
     def call(self, inputs):
-        y = nn.depthwise_conv2d(inputs, self.kernel, list(self.strides), self.padding.upper(), dilations=list(self.dilation_rate))
+        y = _depthwise(self, convert(inputs), self.kernel)
         return self.activation(wrap(y._t + self.bias._t) if self.use_bias else y)
 
 
 class SeparableConv2D(Layer):
+    rank = 2
+
     def __init__(self, filters, kernel_size, strides=1, padding="valid", data_format=None, dilation_rate=1, depth_multiplier=1, activation=None, use_bias=True,
                  depthwise_initializer="glorot_uniform", pointwise_initializer="glorot_uniform", bias_initializer="zeros", **options):
         super().__init__(**options)
-        self.filters, self.kernel_size, self.strides, self.padding = filters, _tuple(kernel_size, 2), _tuple(strides, 2), padding
-        self.dilation_rate, self.depth_multiplier, self.use_bias = _tuple(dilation_rate, 2), depth_multiplier, use_bias
+        self.filters, self.kernel_size, self.strides, self.padding = filters, _tuple(kernel_size, self.rank), _tuple(strides, self.rank), padding
+        self.dilation_rate, self.depth_multiplier, self.use_bias = _tuple(dilation_rate, self.rank), depth_multiplier, use_bias
         self.activation = activations.get(activation)
         self._made_with = depthwise_initializer, pointwise_initializer, bias_initializer
 
@@ -92,12 +156,20 @@ class SeparableConv2D(Layer):
         channels = TensorShape(input_shape)[-1]
         deep, point, bias = self._made_with
         self.depthwise_kernel = self.add_weight((*self.kernel_size, channels, self.depth_multiplier), deep, name="depthwise_kernel")
-        self.pointwise_kernel = self.add_weight((1, 1, channels * self.depth_multiplier, self.filters), point, name="pointwise_kernel")
+        self.pointwise_kernel = self.add_weight((*(1,) * self.rank, channels * self.depth_multiplier, self.filters), point, name="pointwise_kernel")
         self.bias = self.add_weight((self.filters,), bias, name="bias") if self.use_bias else None
 
     def call(self, inputs):
-        y = nn.separable_conv2d(inputs, self.depthwise_kernel, self.pointwise_kernel, list(self.strides), self.padding.upper(), dilations=list(self.dilation_rate))
+        y = nn.convolution(_depthwise(self, convert(inputs), self.depthwise_kernel), self.pointwise_kernel)
         return self.activation(wrap(y._t + self.bias._t) if self.use_bias else y)
+
+
+class DepthwiseConv1D(DepthwiseConv2D):
+    rank = 1
+
+
+class SeparableConv1D(SeparableConv2D):
+    rank = 1
 
 
 class _Pool(Layer):
@@ -128,6 +200,14 @@ class AveragePooling1D(_Pool):
     rank, pool = 1, staticmethod(nn.avg_pool1d)
 
 
+class MaxPooling3D(_Pool):
+    rank, pool = 3, staticmethod(nn.max_pool3d)
+
+
+class AveragePooling3D(_Pool):
+    rank, pool = 3, staticmethod(nn.avg_pool3d)
+
+
 class _GlobalPool(Layer):
     axes, reduce = (1, 2), None
 
@@ -147,6 +227,14 @@ class GlobalMaxPooling2D(_GlobalPool):
     reduce = staticmethod(td.max)
 
 
+class GlobalAveragePooling3D(_GlobalPool):
+    axes, reduce = (1, 2, 3), staticmethod(td.mean)
+
+
+class GlobalMaxPooling3D(_GlobalPool):
+    axes, reduce = (1, 2, 3), staticmethod(td.max)
+
+
 class GlobalMaxPooling1D(_GlobalPool):
     axes, reduce = (1,), staticmethod(td.max)
 
@@ -163,6 +251,7 @@ class GlobalAveragePooling1D(_GlobalPool):
 
 
 MaxPool2D, AvgPool2D, MaxPool1D, AvgPool1D = MaxPooling2D, AveragePooling2D, MaxPooling1D, AveragePooling1D
+MaxPool3D, AvgPool3D, GlobalAvgPool3D, GlobalMaxPool3D = MaxPooling3D, AveragePooling3D, GlobalAveragePooling3D, GlobalMaxPooling3D
 GlobalAvgPool2D, GlobalMaxPool2D, GlobalAvgPool1D, GlobalMaxPool1D = GlobalAveragePooling2D, GlobalMaxPooling2D, GlobalAveragePooling1D, GlobalMaxPooling1D
 
 
@@ -190,6 +279,15 @@ class ZeroPadding1D(Layer):
         return wrap(td.pad(convert(inputs)._t, [(0, 0), self.padding, (0, 0)]))
 
 
+class ZeroPadding3D(Layer):
+    def __init__(self, padding=1, data_format=None, **options):
+        super().__init__(**options)
+        self.padding = _pairs(padding, 3)
+
+    def call(self, inputs):
+        return wrap(td.pad(convert(inputs)._t, [(0, 0), *self.padding, (0, 0)]))
+
+
 class Cropping2D(Layer):
     def __init__(self, cropping=((0, 0), (0, 0)), data_format=None, **options):
         super().__init__(**options)
@@ -214,13 +312,34 @@ class Cropping1D(Layer):
 class UpSampling2D(Layer):
     def __init__(self, size=2, data_format=None, interpolation="nearest", **options):
         super().__init__(**options)
-        if interpolation != "nearest":
-            raise NotImplementedError(f"UpSampling2D: interpolation={interpolation!r}; Tidemark has \"nearest\" so far")
-        self.size = _tuple(size, 2)
+        if interpolation not in ("nearest", "bilinear", "bicubic"):
+            raise NotImplementedError(f"UpSampling2D: interpolation={interpolation!r}; Tidemark has \"nearest\", \"bilinear\" and \"bicubic\"")
+        self.size, self.interpolation = _tuple(size, 2), interpolation
 
     def call(self, inputs):
         x = convert(inputs)._t
-        return wrap(td.repeat(td.repeat(x, self.size[0], axis=1), self.size[1], axis=2))
+        return wrap(td.resize(x, [x.shape[1] * self.size[0], x.shape[2] * self.size[1]], method=self.interpolation))
+
+
+class UpSampling3D(Layer):
+    def __init__(self, size=2, data_format=None, **options):
+        super().__init__(**options)
+        self.size = _tuple(size, 3)
+
+    def call(self, inputs):
+        x = convert(inputs)._t
+        return wrap(td.resize(x, [n * by for n, by in zip(x.shape[1:4], self.size)], method="nearest"))
+
+
+class Resizing(Layer):
+    def __init__(self, height, width, interpolation="bilinear", crop_to_aspect_ratio=False, pad_to_aspect_ratio=False, antialias=False, data_format=None, **options):
+        super().__init__(**options)
+        if interpolation not in ("nearest", "bilinear", "bicubic") or crop_to_aspect_ratio or pad_to_aspect_ratio:
+            raise NotImplementedError("Resizing: images get the sizes that are given, by \"nearest\", \"bilinear\" or \"bicubic\"")
+        self.height, self.width, self.interpolation, self.antialias = height, width, interpolation, antialias
+
+    def call(self, inputs):
+        return image.resize(inputs, [self.height, self.width], self.interpolation, antialias=self.antialias)
 
 
 class UpSampling1D(Layer):
