@@ -261,6 +261,61 @@ for op, theirs in (("max_pool", "max_pool2d"), ("avg_pool", "avg_pool2d")):
     for label, image in (("small", "1x8x8x4"), ("large", "8x112x112x64")):
         case(op, label, [f"{image} image"], lambda td, x, op=op: getattr(td, op)(x), lambda torch, x, theirs=theirs: getattr(torch.nn.functional, theirs)(x, 2))
 
+
+# ---- Rows, images and volumes
+
+def first(x):
+    """Channels first in shape, last in memory."""
+    return x.movedim(-1, 1)
+
+
+def last(x):
+    return x.movedim(1, -1)
+
+
+def taps(w):
+    """A kernel [..., in, out] as PyTorch has it; one of ours [..., out, in] as its transposed convolutions have it."""
+    return w.permute(-1, -2, *range(w.ndim - 2))
+
+
+AXES = {1: (("small", "1x16x4", "3x4x4"), ("large", "8x256x64", "5x64x64")), 2: (("small", "1x8x8x4", "3x3x4x4"), ("large", "8x28x28x64", "2x2x32x64")),
+        3: (("small", "1x4x4x4x4", "2x2x2x4x4"), ("large", "2x8x28x28x32", "3x3x3x32x32"))}
+for axes, sizes in AXES.items():
+    for label, image, kernel in sizes:
+        if axes != 2:
+            case(f"conv{axes}d", label, [image, kernel], lambda td, x, w, n=axes: getattr(td, f"conv{n}d")(x, w),
+                 lambda torch, x, w, n=axes: last(getattr(torch.nn.functional, f"conv{n}d")(first(x), taps(w))))
+            for op in ("max_pool", "avg_pool"):
+                case(f"{op}{axes}d", label, [image], lambda td, x, op=op, n=axes: getattr(td, f"{op}{n}d")(x),
+                     lambda torch, x, op=op, n=axes: last(getattr(torch.nn.functional, f"{op}{n}d")(first(x), 2)))
+        case(f"conv_transpose{axes}d", label, [image, kernel], lambda td, x, w, n=axes: getattr(td, f"conv_transpose{n}d")(x, w, strides=2),
+             lambda torch, x, w, n=axes: last(getattr(torch.nn.functional, f"conv_transpose{n}d")(first(x), taps(w), stride=2)))
+for label, n, size, channels in (("small", 1, 8, 4), ("large", 8, 56, 64)):
+    image = f"{n}x{size}x{size}x{channels}"
+    deep = lambda torch, x, w: torch.nn.functional.conv2d(first(x), w.permute(2, 3, 0, 1), groups=x.shape[-1])
+    case("depthwise_conv2d", label, [image, f"3x3x{channels}x1"], lambda td, x, w: td.depthwise_conv2d(x, w), lambda torch, x, w, deep=deep: last(deep(torch, x, w)))
+    case("separable_conv2d", label, [image, f"3x3x{channels}x1", f"1x1x{channels}x{channels}"], lambda td, x, w, p: td.separable_conv2d(x, w, p),
+         lambda torch, x, w, p, deep=deep: last(torch.nn.functional.conv2d(deep(torch, x, w), taps(p))))
+    row = f"{n}x{size * size}x{channels}"
+    thin = lambda torch, x, w: torch.nn.functional.conv1d(first(x), w.permute(1, 2, 0), groups=x.shape[-1])
+    case("depthwise_conv1d", label, [row, f"3x{channels}x1"], lambda td, x, w: td.depthwise_conv1d(x, w), lambda torch, x, w, thin=thin: last(thin(torch, x, w)))
+    case("separable_conv1d", label, [row, f"3x{channels}x1", f"1x{channels}x{channels}"], lambda td, x, w, p: td.separable_conv1d(x, w, p),
+         lambda torch, x, w, p, thin=thin: last(torch.nn.functional.conv1d(thin(torch, x, w), taps(p))))
+    for method, theirs in (("nearest", "nearest-exact"), ("bilinear", "bilinear")):
+        for to in (size * 2, size // 2):
+            case("resize", f"{label}, {method} to {to}", [image], lambda td, x, m=method, to=to: td.resize(x, [to, to], method=m),
+                 lambda torch, x, m=theirs, to=to: last(torch.nn.functional.interpolate(first(x), (to, to), mode=m)))
+    case("resize", f"{label}, bicubic, antialias", [image], lambda td, x, to=size // 2: td.resize(x, [to, to], method="bicubic", antialias=True),
+         lambda torch, x, to=size // 2: last(torch.nn.functional.interpolate(first(x), (to, to), mode="bicubic", antialias=True)))
+    case("pixel_shuffle", label, [image], lambda td, x: td.pixel_shuffle(x, 2), lambda torch, x: last(torch.pixel_shuffle(first(x), 2)).contiguous())
+    case("pixel_unshuffle", label, [image], lambda td, x: td.pixel_unshuffle(x, 2), lambda torch, x: last(torch.pixel_unshuffle(first(x), 2)).contiguous())
+    case("extract_patches", label, [image], lambda td, x: td.extract_patches(x, [3, 3], strides=[2, 2]),
+         lambda torch, x: torch.nn.functional.unfold(first(x), 3, stride=2), compared=False)
+    case("pad", f"{label}, reflect", [image], lambda td, x: td.pad(x, [(0, 0), (2, 2), (3, 3), (0, 0)], mode="reflect"),
+         lambda torch, x: last(torch.nn.functional.pad(first(x), (3, 3, 2, 2), mode="reflect")))
+    for op, theirs in (("adaptive_max_pool", "adaptive_max_pool2d"), ("adaptive_avg_pool", "adaptive_avg_pool2d")):
+        case(op, label, [image], lambda td, x, op=op: getattr(td, op)(x, [5, 5]), lambda torch, x, op=theirs: last(getattr(torch.nn.functional, op)(first(x), (5, 5))))
+
 # ---- Losses
 
 over("mse", SHAPES, ["", "other"], lambda td, a, b: td.mse(a, b), lambda torch, a, b: torch.nn.functional.mse_loss(b, a))
@@ -306,6 +361,37 @@ for label, sizes in (("small", SMALL), ("large", "1000x1000")):
     case("random::beta", label, [f"{sizes} above1", f"{sizes} above1"], lambda td, a, b: td.random.beta(a, b, a.shape),
          lambda torch, a, b: torch.distributions.Beta(a, b).sample(), compared=False)
     case("random::categorical", label, [sizes], lambda td, x: td.random.categorical(x), lambda torch, x: torch.multinomial(torch.softmax(x, -1), 1), compared=False)
+
+# ---- Linear algebra
+
+MATRICES = {str(n): f"{n}x{n}" for n in (16, 64, 256, 512)}
+BATCHES = {"batch of 8": "1000x8x8"}
+
+
+def matrices(name, ours, theirs, word="", shapes=MATRICES, compared=True):
+    over(f"linalg::{name}", shapes, [word], lambda td, x: ours(td.linalg, x), lambda torch, x: theirs(torch.linalg, x), compared)
+
+
+matrices("cholesky", lambda la, x: la.cholesky(x), lambda la, x: la.cholesky(x), "definite")
+matrices("solve", lambda la, x: la.solve(x, x[:, :1]), lambda la, x: la.solve(x, x[:, :1]), "definite")
+matrices("solve_triangular", lambda la, x: la.solve_triangular(x, x), lambda la, x: la.solve_triangular(x, x, upper=False), "definite")
+matrices("inv", lambda la, x: la.inv(x), lambda la, x: la.inv(x), "definite")
+matrices("det", lambda la, x: la.det(x), lambda la, x: la.det(x), "definite", {"16": "16x16"})
+matrices("slogdet", lambda la, x: la.slogdet(x)[1], lambda la, x: la.slogdet(x)[1], "definite")
+matrices("lu", lambda la, x: la.lu(x)[0], lambda la, x: la.lu_factor(x)[0], "definite")
+matrices("pinv", lambda la, x: la.pinv(x), lambda la, x: la.pinv(x), "definite")
+matrices("expm", lambda la, x: la.expm(x), lambda la, x: la.matrix_exp(x), "half")
+matrices("matrix_norm", lambda la, x: la.matrix_norm(x, "nuc"), lambda la, x: la.matrix_norm(x, "nuc"))
+matrices("svdvals", lambda la, x: la.svdvals(x), lambda la, x: la.svdvals(x), "definite")
+matrices("eigvalsh", lambda la, x: la.eigvalsh(x), lambda la, x: la.eigvalsh(x), "definite")
+# Signs of their vectors differ.
+for shapes in (MATRICES, BATCHES):
+    matrices("qr", lambda la, x: la.qr(x)[1], lambda la, x: la.qr(x)[1], shapes=shapes, compared=False)
+    matrices("eigh", lambda la, x: la.eigh(x)[1], lambda la, x: la.eigh(x)[1], shapes=shapes, compared=False)
+    matrices("svd", lambda la, x: la.svd(x)[0], lambda la, x: la.svd(x, full_matrices=False)[0], shapes=shapes, compared=False)
+over("linalg::cholesky_solve", MATRICES, ["definite", "other"], lambda td, l, b: td.linalg.cholesky_solve(l, b), lambda torch, l, b: torch.cholesky_solve(b, l))
+over("linalg::lstsq", {"200 by 50": "200x50"}, [""], lambda td, x: td.linalg.lstsq(x, x[:, :1]), lambda torch, x: torch.linalg.lstsq(x, x[:, :1])[0], compared=False)
+over("linalg::vector_norm", SHAPES, [""], lambda td, x: td.linalg.vector_norm(x, 3, -1), lambda torch, x: torch.linalg.vector_norm(x, 3, -1))
 
 # ---- What has no case, and why
 

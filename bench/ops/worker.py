@@ -97,6 +97,8 @@ def make_input(side, text):
     if "sorted" in words:
         x = side.sort(x)
     x = x.reshape(shape)
+    if "definite" in words:  # A symmetric matrix with a diagonal that dominates.
+        x = (x + x.T) / 2 + shape[0] * side.library.eye(shape[0])
     return side.image(x) if "image" in words else side.kernel(x) if "kernel" in words else x
 
 

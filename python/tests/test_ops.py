@@ -40,7 +40,7 @@ def test_every_callable_of_the_catalogue_has_its_function():
 
 PYTHON_NAMES = {"axes": "axis", "keep": "keepdims", "list": "tensors"}
 # One function for several signatures, or with names of NumPy's.
-OTHERWISE = {"clip", "where", "arange", "split", "einsum", "eye", "random::bernoulli", "random::integers", "random::permutation", "zeros_like", "ones_like", "full_like"}
+OTHERWISE = {"clip", "where", "arange", "split", "einsum", "eye", "pad", "random::bernoulli", "random::integers", "random::permutation", "zeros_like", "ones_like", "full_like"}
 ELSEWHERE = {"print", "random::seed", "random::state", "random::set_state"}
 
 

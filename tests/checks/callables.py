@@ -41,7 +41,7 @@ def plain(text):
     text = re.sub(r"\binline (?=Tensor|TopK)", "", re.sub(r"\s+", " ", text))
     text = re.sub(r"namespace detail \{.*?\} (?=inline|// |Tensor|template|struct|$)", "", text)
     text = re.sub(r"(?<!enum )class \w+ \{.*?\};", "", text)
-    return re.sub(r"template <.*?\} ?(?=template|Tensor|//|$)", "", text)
+    return re.sub(r"template <.*?\} ?(?=template|Tensor|struct|//|$)", "", text)
 
 
 class Header:

@@ -825,8 +825,8 @@ TEST(Errors, OfLinearAlgebra) {
                "lstsq: right sides f32[3] do not fit f32[5, 3]\n"
                "  at @\n  they have as many rows as the matrix");
   expect_error([&] { td::linalg::solve(floats({2, 3, 3}), floats({4, 3, 1})); },
-               "solve: shapes [2] and [4] do not broadcast\n"
-               "  at @\n  axis 0 is 2 on one side and 4 on the other");
+               "solve: shapes [2] and [4] do not broadcast (2 and 4 at axis -1)\n"
+               "  at @\n  sizes must be equal, or one of them 1");
   expect_error(
       [&] {
         const Tensor x = floats({5, 3});
@@ -835,7 +835,7 @@ TEST(Errors, OfLinearAlgebra) {
         (void)tape.gradient(td::sum(td::linalg::qr(x, {.complete = true}).q), x);
       },
       "qr: the gradient of the complete q of f32[5, 3] is not defined\n"
-      "  nothing determines its last columns: leave out .complete");
+      "  at @\n  nothing determines its last columns: leave out .complete");
 }
 
 TEST(Errors, OfScattersAndSegments) {

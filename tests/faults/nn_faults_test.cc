@@ -150,6 +150,16 @@ TEST_F(NnFaults, UsingAModel) {
   counts_ += expect_survives({.name = "predict",
                               .act = [&] { return bits(td::nn::predict(*model_, x_)); },
                               .state = state});
+  const auto in_bf16 = [&] {
+    const td::Autocast on(td::bf16);
+    return bits((*model_)(x_));
+  };
+  counts_ += expect_survives({.name = "Autocast", .act = in_bf16, .state = state});
+  const std::vector<std::pair<td::Tensor, td::Tensor>> batches = {{x_, y_}};
+  const auto evaluate = [&] {
+    return cat(*td::nn::evaluate(*model_, batches, {.loss = td::nn::losses::mse}).loss);
+  };
+  counts_ += expect_survives({.name = "evaluate", .act = evaluate, .state = state});
   counts_ += expect_survives({.name = "clone",
                               .act = [&] { return variables_of(td::nn::clone(*model_)); },
                               .state = state});
@@ -205,6 +215,7 @@ TEST_F(NnFaults, EagerUpdates) {
       {"Adam", [] { return td::nn::Adam(); }},
       {"Adam, clipped", [] { return td::nn::Adam({.clip_global_norm = 0.1}); }},
       {"Adam, accumulated", [] { return td::nn::Adam({.accumulate = 2}); }},
+      {"SGD, scaled", [] { return td::nn::LossScaleOptimizer(td::nn::SGD()); }},
   };
   const td::Tensor ids = td::constant({0, 2, 2});
   std::optional<td::nn::Embedding> table;

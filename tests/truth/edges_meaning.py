@@ -86,8 +86,18 @@ def transposed(*strides):
     return function
 
 
+def taps_of(x, sizes, padding="valid"):
+    """What each place of a window sees; windows go in steps of 1. Nothing is multiplied, so infinities stay where they are."""
+    if padding == "same":
+        x = jnp.pad(x, [(0, 0), *[((n - 1) // 2, n // 2) for n in sizes], (0, 0)])
+    out = [n - k + 1 for n, k in zip(x.shape[1:], sizes)]
+    return [x[(slice(None), *[slice(i, i + n) for i, n in zip(tap, out)])] for tap in np.ndindex(*sizes)]
+
+
 def depthwise(x, w):
-    return convolved(x, w.reshape(*w.shape[:-2], 1, -1), groups=x.shape[-1])
+    taps = w.reshape(-1, *w.shape[-2:])
+    y = sum(seen[..., None] * tap for seen, tap in zip(taps_of(x, w.shape[:-2]), taps))
+    return y.reshape(*y.shape[:-2], y.shape[-2] * y.shape[-1])
 
 
 def pool_of(function):
@@ -106,14 +116,12 @@ def adaptive(x, sizes, combine):
 
 
 def patches(x, sizes, padding="valid"):
-    """Tap by tap, where JAX has channel by channel."""
-    y = jax.lax.conv_general_dilated_patches(x, sizes, (1, 1), padding.upper(), dimension_numbers=("NHWC", "HWIO", "NHWC"))
-    return jnp.swapaxes(y.reshape(*y.shape[:3], x.shape[-1], -1), -1, -2).reshape(y.shape)
+    return jnp.concatenate(taps_of(x, sizes, padding), -1)
 
 
 def pixel_shuffle(x, factor=2):
     n, h, w, c = x.shape
-    return x.reshape(n, h, w, -1, factor, factor).transpose(0, 1, 4, 2, 5, 3).reshape(n, h * factor, w * factor, c // factor**2)
+    return x.reshape(n, h, w, c // factor**2, factor, factor).transpose(0, 1, 4, 2, 5, 3).reshape(n, h * factor, w * factor, c // factor**2)
 
 
 def pixel_unshuffle(x, factor=2):

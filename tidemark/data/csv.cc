@@ -92,8 +92,7 @@ std::optional<T> number(std::string_view text) {
 bool holds(DType dtype, int64_t value) {
   if (dtype == DType::boolean) return value == 0 || value == 1;
   const auto bits = static_cast<int>(8 * size_of(dtype));
-  const bool is_unsigned = name(dtype)[0] == 'u';
-  if (is_unsigned) return value >= 0 && (bits == 64 || value >> bits == 0);
+  if (is_unsigned_integer(dtype)) return value >= 0 && (bits == 64 || value >> bits == 0);
   return bits == 64 || (value >> (bits - 1)) == (value < 0 ? -1 : 0);
 }
 
@@ -115,8 +114,13 @@ class Column {
   // What is wrong with the field; empty if nothing is.
   std::string add(std::string_view text) {
     if (is_fixed_whole()) {
-      const std::optional<int64_t> value = whole_of(text);
-      if (!value || !holds(*dtype_, *value)) return cat("is no ", *dtype_);
+      std::optional<int64_t> value = whole_of(text);
+      const bool fits = value && holds(*dtype_, *value);
+      // The upper half of u64 wraps here, and back when it is cast.
+      if (!fits && dtype_ == DType::u64 && number<uint64_t>(text))
+        value = static_cast<int64_t>(*number<uint64_t>(text));
+      else if (!fits)
+        return cat("is no ", *dtype_);
       whole_.push_back(*value);
       return {};
     }

@@ -153,6 +153,22 @@ TEST_F(DataFiles, AColumnHasOnlyValuesOfItsType) {
                         constant({1, 3, 5}, f64)));
 }
 
+TEST_F(DataFiles, AColumnOfAnyIntegerHoldsItsWholeRange) {
+  const std::string path =
+      written("o.csv", "a,b,c\n-128,0,18446744073709551615\n127,65535,9223372036854775808\n");
+  const data::Table table = data::load_csv(path, {.dtypes = {{"a", i8}, {"b", u16}, {"c", u64}}});
+  EXPECT_EQ(table.at("a").to_vector<int>(), (std::vector<int>{-128, 127}));
+  EXPECT_EQ(table.at("b").to_vector<int>(), (std::vector<int>{0, 65535}));
+  EXPECT_EQ(table.at("c").to_vector<uint64_t>(),
+            (std::vector<uint64_t>{UINT64_MAX, uint64_t{1} << 63}));
+  const std::string over = written("p.csv", "a,b\n-129,-1\n");
+  const std::string leave = at + "leave the column out: {.columns = {...}}";
+  EXPECT_EQ(said([&] { data::load_csv(over, {.dtypes = {{"a", i8}}}); }),
+            "load_csv: " + over + " has \"-129\" in line 2, column \"a\", which is no i8" + leave);
+  EXPECT_EQ(said([&] { data::load_csv(over, {.dtypes = {{"b", u64}}}); }),
+            "load_csv: " + over + " has \"-1\" in line 2, column \"b\", which is no u64" + leave);
+}
+
 TEST_F(DataFiles, ATableThatIsNoneIsRefused) {
   const std::string open = written("j.csv", "a,b\n1,\"2\n3,4\n");
   EXPECT_EQ(said([&] { data::load_csv(open); }),

@@ -68,14 +68,6 @@ void svd_rows(Room& room, const Matrix<T>& a, T* values, const Matrix<T>& u, con
 template <class T>
 void expm(Room& room, const Matrix<T>& a, const Matrix<T>& result);
 
-template <class T>
-bool all_finite(const Matrix<T>& a) {
-  for (int64_t i = 0; i < a.rows; ++i)
-    for (int64_t j = 0; j < a.columns; ++j)
-      if (!(a(i, j) - a(i, j) == 0)) return false;
-  return true;
-}
-
 #define TIDEMARK_FOR_FLOATS(instantiate) \
   instantiate(float);                    \
   instantiate(double)
