@@ -737,6 +737,11 @@ void conv_cases(Cases& cases, DType dtype) {
   std::vector<ConvForm> forms = conv_forms();
   forms.push_back({{2, 12, 11, 17}, {3, 3, 17, 33}, {.pad_low = {1, 1}, .pad_high = {1, 1}}});
   forms.push_back({{1, 6, 6, 64}, {3, 3, 64, 16}, {}});
+  if (dtype == DType::f32 || dtype == DType::f64) {
+    forms.push_back(
+        {{3, 9, 8, 5}, {9, 8, 5, 7}, {.pad_low = {1, 1}, .pad_high = {1, 1}, .by_channel = true}});
+    forms.push_back({{2, 4, 4, 3}, {3, 3, 3, 2}, {.by_channel = true}});
+  }
   for (const ConvForm& form : forms)
     cases.add_laid_out({cases.draw(dtype, form.x), cases.draw(dtype, form.w)}, form.spec.attrs());
 }

@@ -17,6 +17,7 @@
 
 #include "tidemark/ops/op_def.h"
 #include "tidemark/ops/scan.h"
+#include "tidemark/tensor/bind.h"
 #include "tidemark/tidemark.h"
 
 namespace tidemark::edges {

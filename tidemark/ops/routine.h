@@ -10,6 +10,7 @@ namespace tidemark {
 enum class Routine : uint8_t {
   none,
   accumulate,
+  accumulate_conv2d,
   arange,
   cholesky,
   concat,

@@ -184,6 +184,10 @@ void add_contractions(Maker& make) {
   const Value rows = make.parameter(DType::f32, {2, 3}),
               columns = make.parameter(DType::f32, {3, 4});
   make.add(ops::accumulate, {make.parameter(DType::f32, {2, 4}), rows, columns});
+  make.add(
+      ops::accumulate_conv2d,
+      {make.parameter(DType::f32, {1, 6, 6, 5}), image, make.parameter(DType::f32, {3, 3, 4, 5})},
+      ops::ConvSpec{.by_channel = true}.attrs());
 }
 
 void add_linear_algebra(Maker& make) {
