@@ -217,6 +217,45 @@ for each in ("cummax", "cummin"):
     over(each, SHAPES, [""], lambda td, x, each=each: getattr(td, each)(x, 1), lambda torch, x, each=each: getattr(torch, each)(x, 1)[0])
 over("cumlogsumexp", SHAPES, [""], lambda td, x: td.cumlogsumexp(x, 1), lambda torch, x: torch.logcumsumexp(x, 1))
 
+# ---- Complex numbers, which are pairs on the last axis, and Fourier transforms
+
+ROWS_OF_PAIRS = {"small": "4x4x2", "64 rows": "64x1024x2", "1 row": "1x65536x2", "1000 rows": "1000x1000x2", "columns": "1024x64x2"}
+
+
+def paired(function):
+    return lambda torch, *z: torch.view_as_real(function(torch, *(torch.view_as_complex(each) for each in z)))
+
+
+for each in ("fft", "ifft"):
+    over(f"fft::{each}", ROWS_OF_PAIRS, [""], lambda td, z, each=each: getattr(td.fft, each)(z), paired(lambda torch, z, each=each: getattr(torch.fft, each)(z)))
+case("fft::fft", "prime", ["64x1009x2"], lambda td, z: td.fft.fft(z), paired(lambda torch, z: torch.fft.fft(z)))
+over("fft::rfft", {"small": SMALL, "64 rows": "64x2048", "1 row": "1x131072"}, [""], lambda td, x: td.fft.rfft(x),
+     lambda torch, x: torch.view_as_real(torch.fft.rfft(x)))
+over("fft::irfft", {"small": "4x5x2", "64 rows": "64x1025x2", "1 row": "1x65537x2"}, [""], lambda td, z: td.fft.irfft(z),
+     lambda torch, z: torch.fft.irfft(torch.view_as_complex(z)))
+for each in ("fft2", "ifft2", "fftn", "ifftn"):
+    over(f"fft::{each}", {"small": "4x4x2", "256 squared": "256x256x2"}, [""], lambda td, z, each=each: getattr(td.fft, each)(z),
+         paired(lambda torch, z, each=each: getattr(torch.fft, each)(z)))
+for each in ("rfft2", "rfftn"):
+    over(f"fft::{each}", {"small": SMALL, "256 squared": "256x256"}, [""], lambda td, x, each=each: getattr(td.fft, each)(x),
+         lambda torch, x, each=each: torch.view_as_real(getattr(torch.fft, each)(x)))
+for each in ("irfft2", "irfftn"):
+    over(f"fft::{each}", {"small": "4x5x2", "256 squared": "256x129x2"}, [""], lambda td, z, each=each: getattr(td.fft, each)(z),
+         lambda torch, z, each=each: getattr(torch.fft, each)(torch.view_as_complex(z)))
+PAIRS = {"small": "4x4x2", "large": "1024x1024x2"}
+over("complex::make", {"small": SMALL, "large": "1024x1024"}, ["", "other"], lambda td, a, b: td.complex.make(a, b), lambda torch, a, b: torch.view_as_real(torch.complex(a, b)))
+over("complex::real", PAIRS, [""], lambda td, z: td.complex.real(z), lambda torch, z: torch.view_as_complex(z).real)
+over("complex::imag", PAIRS, [""], lambda td, z: td.complex.imag(z), lambda torch, z: torch.view_as_complex(z).imag)
+over("complex::conj", PAIRS, [""], lambda td, z: td.complex.conj(z), lambda torch, z: torch.view_as_real(torch.view_as_complex(z).conj().resolve_conj()))
+for each in ("abs", "angle"):
+    over(f"complex::{each}", PAIRS, [""], lambda td, z, each=each: getattr(td.complex, each)(z), lambda torch, z, each=each: getattr(torch, each)(torch.view_as_complex(z)))
+over("complex::exp", PAIRS, [""], lambda td, z: td.complex.exp(z), paired(lambda torch, z: torch.exp(z)))
+for each in ("multiply", "divide"):
+    over(f"complex::{each}", PAIRS, ["", "other"], lambda td, a, b, each=each: getattr(td.complex, each)(a, b), paired(lambda torch, a, b, each=each: getattr(torch, each)(a, b)))
+over("complex::equal", PAIRS, ["", "other"], lambda td, a, b: td.complex.equal(a, b), lambda torch, a, b: torch.view_as_complex(a) == torch.view_as_complex(b))
+over("complex::prod", PAIRS, [""], lambda td, z: td.complex.prod(z), paired(lambda torch, z: torch.prod(z, -1)))
+over("complex::matmul", {"small": "4x4x2", "256 cubed": "256x256x2"}, ["", "other"], lambda td, a, b: td.complex.matmul(a, b), paired(lambda torch, a, b: torch.matmul(a, b)))
+
 # ---- Products
 
 for label, (m, k, n) in {"small": (4, 4, 4), "32 cubed": (32, 32, 32), "128 cubed": (128, 128, 128), "256 cubed": (256, 256, 256), "512 cubed": (512, 512, 512),

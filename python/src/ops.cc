@@ -92,6 +92,12 @@ std::string short_name(std::string_view name) {
   return std::string(colons == std::string_view::npos ? name : name.substr(colons + 1));
 }
 
+// "random" of "random::normal".
+std::string_view space_of(std::string_view name) {
+  const size_t colons = name.rfind("::");
+  return colons == std::string_view::npos ? std::string_view() : name.substr(0, colons);
+}
+
 std::string signature_of(const Function& function, size_t from = 0) {
   std::string text = short_name(function.name) + "(";
   if (from > 0) text += "$self, /, ";
@@ -144,7 +150,7 @@ std::string document_of(const Function& function) {
 
 // ---- functions that Python calls ----------------------------------------------------------------
 
-constexpr size_t kMost = 384;
+constexpr size_t kMost = 512;
 std::vector<Function>& functions() {
   static auto* const made = new std::vector<Function>;  // Python's functions point here until exit.
   return *made;
@@ -176,14 +182,12 @@ PyMethodDef* definition(const char* name, Entry entry, const std::string& docume
 
 void add_function(nb::module_& module, size_t i) {
   const Function& function = functions()[i];
-  const size_t colons = function.name.find("::");
-  const std::string space =
-      colons == std::string::npos ? "" : std::string(function.name.substr(0, colons));
-  nb::object home = space.empty() ? nb::object(module) : nb::object(module.attr(space.c_str()));
+  const std::string inner(space_of(function.name));
+  nb::object home = inner.empty() ? nb::object(module) : nb::object(module.attr(inner.c_str()));
   const auto* const name = new std::string(short_name(function.name));
   PyMethodDef* const made = definition(name->c_str(), kFunctionEntries[i],
                                        cat(function.signature, "\n--\n\n", function.document));
-  const nb::str module_name((space.empty() ? "tidemark" : "tidemark." + space).c_str());
+  const nb::str module_name(inner.empty() ? "tidemark" : cat("tidemark.", inner).c_str());
   home.attr(name->c_str()) = nb::steal(PyCFunction_NewEx(made, home.ptr(), module_name.ptr()));
 }
 
@@ -285,6 +289,9 @@ nb::tuple signatures() {
 void bind_ops(nb::module_& module) {
   module.def_submodule("random", "Random tensors and keys.");
   module.def_submodule("linalg", "Linear algebra on the matrices in the last two axes.");
+  module.def_submodule(
+      "complex", "Arithmetic of complex numbers, which are pairs of reals on the last axis.");
+  module.def_submodule("fft", "Fourier transforms.");
   functions().reserve(kMost);
   for (const Callable& callable : callables()) {
     std::optional<Function> function = function_of(callable);

@@ -312,6 +312,16 @@ def linear_scan(a, b, axis=0, reverse=0):
                  lambda state, i: at_place(a, i, axis) * state + at_place(b, i, axis))
 
 
+def fourier(x, axes, inverse, scale):
+    """The sums of the definition."""
+    n, axis = x.shape[axes[0]], axes[0]
+    angles = (2 if inverse else -2) * np.pi * np.outer(np.arange(n), np.arange(n)) / n
+    c, s = np.cos(angles) * scale, np.sin(angles) * scale
+    times = lambda matrix, part: jnp.moveaxis(jnp.moveaxis(part, axis, -1) @ matrix, -1, axis)
+    re, im = x[..., 0], x[..., 1]
+    return jnp.stack([times(c, re) - times(s, im), times(s, re) + times(c, im)], -1)
+
+
 def searchsorted(row, values, right=0):
     before = lambda a, b: (a < b) | ((b != b) & (a == a))
     r, v = row[None, :], values[:, None]
@@ -382,7 +392,7 @@ LAST = {"layer_norm": layer_norm, "rms_norm": lambda x, epsilon=1e-5: x * jax.la
         "activation::softmax": lambda x: jax.nn.softmax(x, -1), "activation::log_softmax": lambda x: jax.nn.log_softmax(x, -1)}
 OTHERS = {
     "cumprod": running(lambda a, b: a * b, 1), "cummax": running(jnp.maximum, -np.inf), "cummin": running(jnp.minimum, np.inf),
-    "cumlogsumexp": running(logadd, -np.inf), "linear_scan": linear_scan, "searchsorted": searchsorted, "quantile": quantile,
+    "cumlogsumexp": running(logadd, -np.inf), "linear_scan": linear_scan, "fourier": fourier, "searchsorted": searchsorted, "quantile": quantile,
     "median": median, "scatter_max": scatter(jnp.maximum), "scatter_min": scatter(jnp.minimum), "scatter_mul": scatter(lambda a, b: a * b),
     "segment_max": segments(jnp.maximum, -np.inf), "segment_min": segments(jnp.minimum, np.inf), "segment_sum": segments(lambda a, b: a + b, 0),
     "segment_mean": segments(lambda a, b: a + b, 0, True), "segment_prod": segments(lambda a, b: a * b, 1), "scatter_nd": scatter_nd,

@@ -4,6 +4,7 @@
 #include <functional>
 
 #include "tidemark/ops/contract.h"
+#include "tidemark/ops/fourier.h"
 #include "tidemark/ops/indexing.h"
 #include "tidemark/ops/scan.h"
 #include "tidemark/ops/structure.h"
@@ -220,7 +221,7 @@ void add_catalogue(Rules& rules) {
        {&ops::slice, &ops::transpose, &ops::concat, &ops::pad, &ops::update, &ops::gather,
         &ops::take_along_axis, &ops::scatter_add, &ops::scatter_max, &ops::scatter_min,
         &ops::scatter_mul, &ops::cumprod, &ops::cumsum, &ops::linear_scan, &ops::searchsorted,
-        &ops::first_equal, &ops::conv2d, &ops::conv3d, &ops::resample}) {
+        &ops::fourier, &ops::first_equal, &ops::conv2d, &ops::conv3d, &ops::resample}) {
     const OpDef& def = def_of(op);
     rules[std::string(op->name)] = one([&def](Call& c) { return by_schema(def, c); });
   }

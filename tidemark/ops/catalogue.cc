@@ -7,6 +7,7 @@
 #include "tidemark/base/made_once.h"
 #include "tidemark/ops/contract.h"
 #include "tidemark/ops/effect.h"
+#include "tidemark/ops/fourier.h"
 #include "tidemark/ops/indexing.h"
 #include "tidemark/ops/linalg.h"
 #include "tidemark/ops/op_def.h"
@@ -95,6 +96,7 @@ std::vector<OpDef> build_catalogue() {
   for (const auto* op : ops::kStructureOps) list.push_back(make_op(*op));
   for (const auto* op : ops::kIndexOps) list.push_back(make_op(*op));
   for (const auto* op : ops::kScanOps) list.push_back(make_op(*op));
+  for (const auto* op : ops::kFourierOps) list.push_back(make_op(*op));
   for (const auto* op : ops::kContractOps) list.push_back(make_op(*op));
   for (const auto* op : ops::kLinalgOps) list.push_back(make_op(*op));
   for (const auto* op : ops::kRandomOps) list.push_back(make_op(*op));

@@ -21,6 +21,7 @@ enum class Routine : uint8_t {
   cumsum,
   eigh,
   expm,
+  fft,
   first_equal,
   gather,
   linear_scan,

@@ -12,6 +12,7 @@
 #include "tidemark/ops/check_node.h"
 #include "tidemark/ops/contract.h"
 #include "tidemark/ops/effect.h"
+#include "tidemark/ops/fourier.h"
 #include "tidemark/ops/indexing.h"
 #include "tidemark/ops/linalg.h"
 #include "tidemark/ops/op_def.h"
@@ -159,6 +160,8 @@ void add_indexing(Maker& make) {
   make.add(ops::cumprod, {x}, attributes(int64_t{1}, false));
   make.add(ops::cumsum, {x}, attributes(int64_t{1}, true));
   make.add(ops::linear_scan, {x, x}, attributes(int64_t{1}, true));
+  const Value pairs = make.parameter(DType::f32, {3, 2});
+  make.add(ops::fourier, {pairs}, attributes(Integers{0, 1}, true, 0.5));
   make.add(ops::searchsorted, {x, x}, attributes(true));
   make.add(ops::first_equal, {rows});
   make.add(ops::sort, {x}, attributes(int64_t{1}, true));

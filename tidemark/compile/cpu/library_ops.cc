@@ -8,6 +8,7 @@
 #include "tidemark/compile/workspace.h"
 #include "tidemark/device/threads.h"
 #include "tidemark/emit/contract/contract.h"
+#include "tidemark/emit/library/fft.h"
 #include "tidemark/emit/library/index.h"
 #include "tidemark/emit/library/resample.h"
 #include "tidemark/emit/library/scan.h"
@@ -348,6 +349,38 @@ void run_sort(const OpDef& op, const ArrayRef& x, const Attrs& attrs,
   library::sort(work, threads, scratch.data());
 }
 
+// ---- Fourier transforms
+// --------------------------------------------------------------------------
+
+// Of a dense operand [outer, axis, inner, 2].
+library::Fourier fourier_of(const Attrs& attrs, const ArrayRef& result) {
+  Attrs::Reader read = attrs.read();
+  const Split split(result.shape, read.integers()[0]);
+  const bool inverse = read.boolean();
+  return {.dtype = result.dtype,
+          .outer = split.outer,
+          .count = split.size,
+          .inner = split.inner / 2,
+          .inverse = inverse,
+          .scale = read.number(),
+          .to = result.data};
+}
+
+int64_t fft_workspace(const ArrayRef& operand, const Attrs& attrs, const ArrayRef& result) {
+  const int64_t scratch = library::fft_scratch_bytes(fourier_of(attrs, result), num_threads());
+  return Dense::bytes(operand) + granted_bytes(scratch);
+}
+
+void run_fft(const ArrayRef& operand, const Attrs& attrs, const ArrayRef& result) {
+  const Dense x(operand);
+  const int threads = num_threads();
+  library::Fourier work = fourier_of(attrs, result);
+  const Workspace scratch(library::fft_scratch_bytes(work, threads));
+  if (WorkspacePart::preparing()) return;
+  work.from = x.ref().data;
+  library::fft(work, threads, scratch.data());
+}
+
 // ---- contractions -------------------------------------------------------------------------------
 
 // The strides of an operand along the batch axes, broadcast to those of the result.
@@ -647,6 +680,8 @@ int64_t library_workspace(const OpDef& op, std::span<const ArrayRef> operands, c
     case Routine::cumprod:
     case Routine::cumsum:
       return Dense::bytes(operands[0], result.dtype);
+    case Routine::fft:
+      return fft_workspace(operands[0], attrs, result);
     case Routine::linear_scan:
     case Routine::searchsorted:
       return Dense::bytes(operands[0]) + Dense::bytes(operands[1]);
@@ -719,6 +754,8 @@ void run_library(const OpDef& op, std::span<const ArrayRef> operands, const Attr
     case Routine::cumsum:
     case Routine::linear_scan:
       return run_scan(op, operands, attrs, results);
+    case Routine::fft:
+      return run_fft(operands[0], attrs, result);
     case Routine::first_equal:
       return run_first_equal(operands[0], result);
     case Routine::gather:
