@@ -144,7 +144,7 @@ std::string document_of(const Function& function) {
 
 // ---- functions that Python calls ----------------------------------------------------------------
 
-constexpr size_t kMost = 384;
+constexpr size_t kMost = 512;
 std::vector<Function>& functions() {
   static auto* const made = new std::vector<Function>;  // Python's functions point here until exit.
   return *made;

@@ -522,7 +522,8 @@ def uncovered(driver, headers, cases):
 
 
 def main(driver, headers):
-    families = (pointwise, shapes_of_pointwise, reductions, structures, running, transforms, ordered, contractions, losses, lambda: edges_linalg.cases(Case))
+    families = (pointwise, shapes_of_pointwise, reductions, structures, running, transforms, ordered, contractions, losses,
+                lambda: edges_linalg.cases(Case))
     cases = [case for family in families for case in family()]
     lacking = sorted(uncovered(driver, headers, cases))
     for name in lacking:
