@@ -3,8 +3,8 @@
 // a small part of the peak; and calls within half the peak, and within the floor, take little more
 // time. `--quick` tries 5 budgets on one thread instead of 20 on one and on two.
 //
-// budgets --curve model [bytes...]: the bytes, work and time of one model within these budgets, or
-// within some from its peak down to its floor.
+// budgets --curve [--planned] model [bytes...]: the bytes, work and time of one model within these
+// budgets, or within some from its peak down to its floor. With `--planned` nothing runs.
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -169,8 +169,17 @@ std::vector<Bytes> budgets_of(const Plan& plan, const std::vector<std::string>& 
   return budgets;
 }
 
+// What is done beside computing values again.
+std::vector<std::string> changes_of(const Plan& plan) {
+  std::vector<std::string> changes;
+  for (const auto& decision : plan.decisions())
+    if (!decision.what.starts_with("computes") || !decision.what.ends_with("again"))
+      changes.push_back(decision.what);
+  return changes;
+}
+
 // One line a budget; peers/checkpoint.py reads them.
-int print_curve(const BudgetModelCase& which, const std::vector<std::string>& asked) {
+int print_curve(const BudgetModelCase& which, bool is_run, const std::vector<std::string>& asked) {
   const OnThreads on(1);
   const BudgetModel unbounded = which.make({.name = which.name});
   const std::vector<Bytes> budgets = budgets_of(unbounded.plan({}), asked);
@@ -179,21 +188,24 @@ int print_curve(const BudgetModelCase& which, const std::vector<std::string>& as
     models.push_back(which.make({.name = which.name, .budget = budget}));
   std::vector<Candidate> candidates = {{"unbounded", [&] { unbounded.call(); }}};
   for (const BudgetModel& model : models) candidates.push_back({"", [&] { model.call(); }});
-  interleave(candidates, 1, false);
+  if (is_run) interleave(candidates, 1, false);
   std::printf("%s: budget in bytes, planned bytes, more work, time of that without a budget\n",
               which.name);
   for (size_t i = 0; i < models.size(); ++i) {
     const Plan plan = models[i].plan({});
-    std::printf("%12lld %12lld %8.4f %8.4f\n", static_cast<long long>(budgets[i].count),
+    const std::vector<std::string> how = is_run ? std::vector<std::string>() : changes_of(plan);
+    std::printf("%12lld %12lld %8.4f %8.4f%s\n", static_cast<long long>(budgets[i].count),
                 static_cast<long long>(plan.peak().count), plan.more_work(),
-                candidates[i + 1].best() / candidates[0].best());
+                is_run ? candidates[i + 1].best() / candidates[0].best() : 0,
+                how.empty() ? "" : ("  " + how[0]).c_str());
   }
   return 0;
 }
 
 int usage() {
   std::fprintf(stderr,
-               "usage: budgets [--quick] [model...] | budgets --curve model [bytes...]\nmodels:");
+               "usage: budgets [--quick] [model...] | budgets --curve [--planned] model "
+               "[bytes...]\nmodels:");
   for (const BudgetModelCase& each : budget_models()) std::fprintf(stderr, " %s", each.name);
   std::fprintf(stderr, "\n");
   return 2;
@@ -201,9 +213,11 @@ int usage() {
 
 int run(const std::vector<std::string>& arguments) {
   if (arguments.size() >= 2 && arguments[0] == "--curve") {
-    const BudgetModelCase* const model = find_budget_model(arguments[1]);
+    const bool is_planned = arguments[1] == "--planned" && arguments.size() >= 3;
+    const auto name = arguments.begin() + (is_planned ? 2 : 1);
+    const BudgetModelCase* const model = find_budget_model(*name);
     return model == nullptr ? usage()
-                            : print_curve(*model, {arguments.begin() + 2, arguments.end()});
+                            : print_curve(*model, !is_planned, {name + 1, arguments.end()});
   }
   Effort effort;
   std::vector<const BudgetModelCase*> chosen;

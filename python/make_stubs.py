@@ -122,8 +122,8 @@ class Stubs:
     def of_value(self, name, value, module):
         kind = type(value).__name__
         if kind == "builtin_function_or_method":
-            inner = module.rpartition(".")[2]
-            prefix = inner + "::" if inner in ("linalg", "random") else ""
+            home = module.rsplit(".", 1)[-1]
+            prefix = home + "::" if home in ("complex", "fft", "linalg", "random") else ""
             if prefix + name in self.functions:
                 return self.of_catalogue(name, prefix + name, "", False)
             return [f"def {name}(*args: Any, **kwargs: Any) -> Any: ..."]

@@ -91,9 +91,22 @@ void take_size(const std::string& text, Options& options) {
     options.by_name.emplace_back(text.substr(0, sign), parse_size(text.substr(sign + 1)));
 }
 
+// "--largest rows=" is "--largest=rows"; on its own, the option takes no value.
+std::vector<std::string> with_names(Arguments arguments) {
+  std::vector<std::string> joined;
+  for (const std::string& argument : arguments) {
+    if (!joined.empty() && joined.back() == "--largest" && argument.ends_with('='))
+      joined.back() += "=" + argument;
+    else
+      joined.push_back(argument);
+  }
+  return joined;
+}
+
 Options parse(Arguments arguments) {
   Options options;
-  for (const std::string& argument : with_values("plan", arguments, {"--budget", "--size"})) {
+  const std::vector<std::string> joined = with_names(arguments);
+  for (const std::string& argument : with_values("plan", joined, {"--budget", "--size"})) {
     if (const auto budget = value_of(argument, "--budget"))
       options.budget = parse_bytes(*budget);
     else if (const auto size = value_of(argument, "--size"))

@@ -217,6 +217,45 @@ for each in ("cummax", "cummin"):
     over(each, SHAPES, [""], lambda td, x, each=each: getattr(td, each)(x, 1), lambda torch, x, each=each: getattr(torch, each)(x, 1)[0])
 over("cumlogsumexp", SHAPES, [""], lambda td, x: td.cumlogsumexp(x, 1), lambda torch, x: torch.logcumsumexp(x, 1))
 
+# ---- Complex numbers, which are pairs on the last axis, and Fourier transforms
+
+ROWS_OF_PAIRS = {"small": "4x4x2", "64 rows": "64x1024x2", "1 row": "1x65536x2", "1000 rows": "1000x1000x2", "columns": "1024x64x2"}
+
+
+def paired(function):
+    return lambda torch, *z: torch.view_as_real(function(torch, *(torch.view_as_complex(each) for each in z)))
+
+
+for each in ("fft", "ifft"):
+    over(f"fft::{each}", ROWS_OF_PAIRS, [""], lambda td, z, each=each: getattr(td.fft, each)(z), paired(lambda torch, z, each=each: getattr(torch.fft, each)(z)))
+case("fft::fft", "prime", ["64x1009x2"], lambda td, z: td.fft.fft(z), paired(lambda torch, z: torch.fft.fft(z)))
+over("fft::rfft", {"small": SMALL, "64 rows": "64x2048", "1 row": "1x131072"}, [""], lambda td, x: td.fft.rfft(x),
+     lambda torch, x: torch.view_as_real(torch.fft.rfft(x)))
+over("fft::irfft", {"small": "4x5x2", "64 rows": "64x1025x2", "1 row": "1x65537x2"}, [""], lambda td, z: td.fft.irfft(z),
+     lambda torch, z: torch.fft.irfft(torch.view_as_complex(z)))
+for each in ("fft2", "ifft2", "fftn", "ifftn"):
+    over(f"fft::{each}", {"small": "4x4x2", "256 squared": "256x256x2"}, [""], lambda td, z, each=each: getattr(td.fft, each)(z),
+         paired(lambda torch, z, each=each: getattr(torch.fft, each)(z)))
+for each in ("rfft2", "rfftn"):
+    over(f"fft::{each}", {"small": SMALL, "256 squared": "256x256"}, [""], lambda td, x, each=each: getattr(td.fft, each)(x),
+         lambda torch, x, each=each: torch.view_as_real(getattr(torch.fft, each)(x)))
+for each in ("irfft2", "irfftn"):
+    over(f"fft::{each}", {"small": "4x5x2", "256 squared": "256x129x2"}, [""], lambda td, z, each=each: getattr(td.fft, each)(z),
+         lambda torch, z, each=each: getattr(torch.fft, each)(torch.view_as_complex(z)))
+PAIRS = {"small": "4x4x2", "large": "1024x1024x2"}
+over("complex::make", {"small": SMALL, "large": "1024x1024"}, ["", "other"], lambda td, a, b: td.complex.make(a, b), lambda torch, a, b: torch.view_as_real(torch.complex(a, b)))
+over("complex::real", PAIRS, [""], lambda td, z: td.complex.real(z), lambda torch, z: torch.view_as_complex(z).real)
+over("complex::imag", PAIRS, [""], lambda td, z: td.complex.imag(z), lambda torch, z: torch.view_as_complex(z).imag)
+over("complex::conj", PAIRS, [""], lambda td, z: td.complex.conj(z), lambda torch, z: torch.view_as_real(torch.view_as_complex(z).conj().resolve_conj()))
+for each in ("abs", "angle"):
+    over(f"complex::{each}", PAIRS, [""], lambda td, z, each=each: getattr(td.complex, each)(z), lambda torch, z, each=each: getattr(torch, each)(torch.view_as_complex(z)))
+over("complex::exp", PAIRS, [""], lambda td, z: td.complex.exp(z), paired(lambda torch, z: torch.exp(z)))
+for each in ("multiply", "divide"):
+    over(f"complex::{each}", PAIRS, ["", "other"], lambda td, a, b, each=each: getattr(td.complex, each)(a, b), paired(lambda torch, a, b, each=each: getattr(torch, each)(a, b)))
+over("complex::equal", PAIRS, ["", "other"], lambda td, a, b: td.complex.equal(a, b), lambda torch, a, b: torch.view_as_complex(a) == torch.view_as_complex(b))
+over("complex::prod", PAIRS, [""], lambda td, z: td.complex.prod(z), paired(lambda torch, z: torch.prod(z, -1)))
+over("complex::matmul", {"small": "4x4x2", "256 cubed": "256x256x2"}, ["", "other"], lambda td, a, b: td.complex.matmul(a, b), paired(lambda torch, a, b: torch.matmul(a, b)))
+
 # ---- Products
 
 for label, (m, k, n) in {"small": (4, 4, 4), "32 cubed": (32, 32, 32), "128 cubed": (128, 128, 128), "256 cubed": (256, 256, 256), "512 cubed": (512, 512, 512),
@@ -260,6 +299,61 @@ conv("depthwise", "8x56x56x64", "3x3x1x64", groups=64)
 for op, theirs in (("max_pool", "max_pool2d"), ("avg_pool", "avg_pool2d")):
     for label, image in (("small", "1x8x8x4"), ("large", "8x112x112x64")):
         case(op, label, [f"{image} image"], lambda td, x, op=op: getattr(td, op)(x), lambda torch, x, theirs=theirs: getattr(torch.nn.functional, theirs)(x, 2))
+
+
+# ---- Rows, images and volumes
+
+def first(x):
+    """Channels first in shape, last in memory."""
+    return x.movedim(-1, 1)
+
+
+def last(x):
+    return x.movedim(1, -1)
+
+
+def taps(w):
+    """A kernel [..., in, out] as PyTorch has it; one of ours [..., out, in] as its transposed convolutions have it."""
+    return w.permute(-1, -2, *range(w.ndim - 2))
+
+
+AXES = {1: (("small", "1x16x4", "3x4x4"), ("large", "8x256x64", "5x64x64")), 2: (("small", "1x8x8x4", "3x3x4x4"), ("large", "8x28x28x64", "2x2x32x64")),
+        3: (("small", "1x4x4x4x4", "2x2x2x4x4"), ("large", "2x8x28x28x32", "3x3x3x32x32"))}
+for axes, sizes in AXES.items():
+    for label, image, kernel in sizes:
+        if axes != 2:
+            case(f"conv{axes}d", label, [image, kernel], lambda td, x, w, n=axes: getattr(td, f"conv{n}d")(x, w),
+                 lambda torch, x, w, n=axes: last(getattr(torch.nn.functional, f"conv{n}d")(first(x), taps(w))))
+            for op in ("max_pool", "avg_pool"):
+                case(f"{op}{axes}d", label, [image], lambda td, x, op=op, n=axes: getattr(td, f"{op}{n}d")(x),
+                     lambda torch, x, op=op, n=axes: last(getattr(torch.nn.functional, f"{op}{n}d")(first(x), 2)))
+        case(f"conv_transpose{axes}d", label, [image, kernel], lambda td, x, w, n=axes: getattr(td, f"conv_transpose{n}d")(x, w, strides=2),
+             lambda torch, x, w, n=axes: last(getattr(torch.nn.functional, f"conv_transpose{n}d")(first(x), taps(w), stride=2)))
+for label, n, size, channels in (("small", 1, 8, 4), ("large", 8, 56, 64)):
+    image = f"{n}x{size}x{size}x{channels}"
+    deep = lambda torch, x, w: torch.nn.functional.conv2d(first(x), w.permute(2, 3, 0, 1), groups=x.shape[-1])
+    case("depthwise_conv2d", label, [image, f"3x3x{channels}x1"], lambda td, x, w: td.depthwise_conv2d(x, w), lambda torch, x, w, deep=deep: last(deep(torch, x, w)))
+    case("separable_conv2d", label, [image, f"3x3x{channels}x1", f"1x1x{channels}x{channels}"], lambda td, x, w, p: td.separable_conv2d(x, w, p),
+         lambda torch, x, w, p, deep=deep: last(torch.nn.functional.conv2d(deep(torch, x, w), taps(p))))
+    row = f"{n}x{size * size}x{channels}"
+    thin = lambda torch, x, w: torch.nn.functional.conv1d(first(x), w.permute(1, 2, 0), groups=x.shape[-1])
+    case("depthwise_conv1d", label, [row, f"3x{channels}x1"], lambda td, x, w: td.depthwise_conv1d(x, w), lambda torch, x, w, thin=thin: last(thin(torch, x, w)))
+    case("separable_conv1d", label, [row, f"3x{channels}x1", f"1x{channels}x{channels}"], lambda td, x, w, p: td.separable_conv1d(x, w, p),
+         lambda torch, x, w, p, thin=thin: last(torch.nn.functional.conv1d(thin(torch, x, w), taps(p))))
+    for method, theirs in (("nearest", "nearest-exact"), ("bilinear", "bilinear")):
+        for to in (size * 2, size // 2):
+            case("resize", f"{label}, {method} to {to}", [image], lambda td, x, m=method, to=to: td.resize(x, [to, to], method=m),
+                 lambda torch, x, m=theirs, to=to: last(torch.nn.functional.interpolate(first(x), (to, to), mode=m)))
+    case("resize", f"{label}, bicubic, antialias", [image], lambda td, x, to=size // 2: td.resize(x, [to, to], method="bicubic", antialias=True),
+         lambda torch, x, to=size // 2: last(torch.nn.functional.interpolate(first(x), (to, to), mode="bicubic", antialias=True)))
+    case("pixel_shuffle", label, [image], lambda td, x: td.pixel_shuffle(x, 2), lambda torch, x: last(torch.pixel_shuffle(first(x), 2)).contiguous())
+    case("pixel_unshuffle", label, [image], lambda td, x: td.pixel_unshuffle(x, 2), lambda torch, x: last(torch.pixel_unshuffle(first(x), 2)).contiguous())
+    case("extract_patches", label, [image], lambda td, x: td.extract_patches(x, [3, 3], strides=[2, 2]),
+         lambda torch, x: torch.nn.functional.unfold(first(x), 3, stride=2), compared=False)
+    case("pad", f"{label}, reflect", [image], lambda td, x: td.pad(x, [(0, 0), (2, 2), (3, 3), (0, 0)], mode="reflect"),
+         lambda torch, x: last(torch.nn.functional.pad(first(x), (3, 3, 2, 2), mode="reflect")))
+    for op, theirs in (("adaptive_max_pool", "adaptive_max_pool2d"), ("adaptive_avg_pool", "adaptive_avg_pool2d")):
+        case(op, label, [image], lambda td, x, op=op: getattr(td, op)(x, [5, 5]), lambda torch, x, op=theirs: last(getattr(torch.nn.functional, op)(first(x), (5, 5))))
 
 # ---- Losses
 

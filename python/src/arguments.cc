@@ -203,4 +203,29 @@ PyObject* wrap(Nonzero&& result) {
   return named_tuple(cls, result.indices, result.size);
 }
 
+PyObject* wrap(linalg::Slogdet&& result) {
+  static PyObject* const cls = made_class("Slogdet", "sign logdet");
+  return named_tuple(cls, result.sign, result.logdet);
+}
+
+PyObject* wrap(linalg::Lu&& result) {
+  static PyObject* const cls = made_class("Lu", "lu permutation");
+  return named_tuple(cls, result.lu, result.permutation);
+}
+
+PyObject* wrap(linalg::Qr&& result) {
+  static PyObject* const cls = made_class("Qr", "q r");
+  return named_tuple(cls, result.q, result.r);
+}
+
+PyObject* wrap(linalg::Eigh&& result) {
+  static PyObject* const cls = made_class("Eigh", "values vectors");
+  return named_tuple(cls, result.values, result.vectors);
+}
+
+PyObject* wrap(linalg::Svd&& result) {
+  static PyObject* const cls = made_class("Svd", "u s vh");
+  return named_tuple(cls, result.u, result.s, result.vh);
+}
+
 }  // namespace tidemark::python

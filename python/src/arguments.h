@@ -20,6 +20,11 @@ PyObject* wrap(TopK&& result);
 PyObject* wrap(Histogram&& result);
 PyObject* wrap(Unique&& result);
 PyObject* wrap(Nonzero&& result);
+PyObject* wrap(linalg::Slogdet&& result);
+PyObject* wrap(linalg::Lu&& result);
+PyObject* wrap(linalg::Qr&& result);
+PyObject* wrap(linalg::Eigh&& result);
+PyObject* wrap(linalg::Svd&& result);
 
 struct Parameter {
   std::string name;

@@ -305,10 +305,12 @@ Dataset bucketed(const Dataset& dataset, nb::handle length, std::vector<int64_t>
   };
   data::BucketOptions options{padding_from(drop_remainder, std::move(shapes), std::move(values)),
                               pad_to_boundary};
+  Held holds = holding(function.reference(), dataset);
   const nb::gil_scoped_release released;
-  return dataset.next(data::bucketed(dataset.stage(), measure,
-                                     {std::move(boundaries), std::move(batch_sizes)},
-                                     std::move(options), at));
+  return Dataset(data::bucketed(dataset.stage(), measure,
+                                {std::move(boundaries), std::move(batch_sizes)}, std::move(options),
+                                at),
+                 dataset.tree(), dataset.cap(), std::move(holds));
 }
 
 Dataset interleaved(const Dataset& dataset, nb::handle f, int64_t cycle, int64_t block) {
@@ -324,9 +326,10 @@ Dataset interleaved(const Dataset& dataset, nb::handle f, int64_t cycle, int64_t
       return data::InnerStage{inner.stage(), form_of(inner)};
     });
   };
+  Held holds = holding(function.reference(), dataset);
   const nb::gil_scoped_release released;
   return Dataset(data::interleaved(dataset.stage(), open, {cycle, block}, at), nullptr,
-                 dataset.cap());
+                 dataset.cap(), std::move(holds));
 }
 
 Dataset sampled(const std::vector<Dataset>& datasets, std::vector<double> weights, int64_t seed,
@@ -334,16 +337,19 @@ Dataset sampled(const std::vector<Dataset>& datasets, std::vector<double> weight
   const Source at = calling_line();
   std::vector<data::StagePtr> stages;
   std::vector<FormPtr> forms;
+  std::vector<Held> inputs;
   std::optional<data::Cap> cap;
   for (const Dataset& each : datasets) {
     stages.push_back(each.stage());
     forms.push_back(form_of(each));
+    inputs.push_back(each.functions());
     if (each.cap() && (!cap || each.cap()->bytes < cap->bytes)) cap = each.cap();
   }
+  Held holds = holding(std::make_shared<Holds>(), inputs);
   const nb::gil_scoped_release released;
   return Dataset(data::sampled(std::move(stages), std::move(forms),
                                {std::move(weights), seed, reshuffle, stop_on_empty}, at),
-                 nullptr, cap);
+                 nullptr, cap, std::move(holds));
 }
 
 // A stage that keeps the structure of elements: make(input, options..., at).

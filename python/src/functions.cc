@@ -495,6 +495,23 @@ PyObject* run_permutation(Arguments& in) {
   return in.compute([&] { return random::permutation(n, options, in.at); });
 }
 
+template <auto function>
+PyObject* along_axis(Arguments& in) {
+  const Operand& x = in.operand(0);
+  const fft::AxisOptions options{in.maybe_integer(1), in.integer(2),
+                                 static_cast<fft::Norm>(in.word(3))};
+  return in.compute([&] { return function(x, options, in.at); });
+}
+
+template <auto function>
+PyObject* along_axes(Arguments& in) {
+  const Operand& x = in.operand(0);
+  fft::AxesOptions options{.s = {}, .axes = {}, .norm = static_cast<fft::Norm>(in.word(3))};
+  if (!in.is_none(1)) options.s = in.integers(1);
+  if (!in.is_none(2)) options.axes = in.integers(2);
+  return in.compute([&] { return function(x, options, in.at); });
+}
+
 PyObject* run_assert_that(Arguments& in) {
   const Operand& condition = in.operand(0);
   const std::string message = in.text(1);
@@ -678,6 +695,30 @@ constexpr Binding kBindings[] = {
     {"linalg::lstsq", run_lstsq},
     {"linalg::vector_norm", run_vector_norm},
     {"linalg::matrix_norm", run_matrix_norm},
+    {"complex::make", plain<complex::make>},
+    {"complex::real", plain<complex::real>},
+    {"complex::imag", plain<complex::imag>},
+    {"complex::conj", plain<complex::conj>},
+    {"complex::abs", plain<complex::abs>},
+    {"complex::angle", plain<complex::angle>},
+    {"complex::exp", plain<complex::exp>},
+    {"complex::multiply", plain<complex::multiply>},
+    {"complex::divide", plain<complex::divide>},
+    {"complex::equal", plain<complex::equal>},
+    {"complex::prod", plain<complex::prod>},
+    {"complex::matmul", plain<complex::matmul>},
+    {"fft::fft", along_axis<fft::fft>},
+    {"fft::ifft", along_axis<fft::ifft>},
+    {"fft::rfft", along_axis<fft::rfft>},
+    {"fft::irfft", along_axis<fft::irfft>},
+    {"fft::fftn", along_axes<fft::fftn>},
+    {"fft::ifftn", along_axes<fft::ifftn>},
+    {"fft::rfftn", along_axes<fft::rfftn>},
+    {"fft::irfftn", along_axes<fft::irfftn>},
+    {"fft::fft2", along_axes<fft::fft2>},
+    {"fft::ifft2", along_axes<fft::ifft2>},
+    {"fft::rfft2", along_axes<fft::rfft2>},
+    {"fft::irfft2", along_axes<fft::irfft2>},
     {"constant", run_constant},
     {"from_callback", run_from_callback},
     {"zeros", plain<zeros>},

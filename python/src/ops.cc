@@ -144,7 +144,7 @@ std::string document_of(const Function& function) {
 
 // ---- functions that Python calls ----------------------------------------------------------------
 
-constexpr size_t kMost = 384;
+constexpr size_t kMost = 512;
 std::vector<Function>& functions() {
   static auto* const made = new std::vector<Function>;  // Python's functions point here until exit.
   return *made;
@@ -285,6 +285,9 @@ nb::tuple signatures() {
 void bind_ops(nb::module_& module) {
   module.def_submodule("random", "Random tensors and keys.");
   module.def_submodule("linalg", "Linear algebra on the matrices in the last two axes.");
+  module.def_submodule(
+      "complex", "Arithmetic of complex numbers, which are pairs of reals on the last axis.");
+  module.def_submodule("fft", "Fourier transforms.");
   functions().reserve(kMost);
   for (const Callable& callable : callables()) {
     std::optional<Function> function = function_of(callable);

@@ -82,6 +82,13 @@ def test_convolution_and_pools():
     close(nn.MaxPool2D()(x[:, :6, :6]), blocks.max((2, 4)))
     close(nn.AveragePool2D(2, strides=2)(x[:, :6, :6]), blocks.mean((2, 4)))
     close(nn.GlobalAveragePool2D()(x), x.mean((1, 2)))
+    remedy = '\n  give "valid", "same" or a pair (before, after) for each axis'
+    assert error_of(lambda: nn.Conv2D(4, 3, padding=3)) == "nn.Conv2D: int is no padding" + remedy
+    assert error_of(lambda: td.conv1d(np.ones((1, 4, 2)), np.ones((2, 2, 3)), padding=3)) == "padding: int is no padding" + remedy
+    assert error_of(lambda: td.conv3d(np.ones((1, 4, 4, 4, 2)), np.ones((2, 2, 2, 2, 3)), strides=(1, 2))) == (
+        "strides: 2 numbers, and 3 are wanted\n  write strides=(1, 1, 1)")
+    assert error_of(lambda: nn.UpSampling2D(2, method="area")) == (
+        'nn.UpSampling2D: there is no method "area"\n  give "nearest", "bilinear" or "bicubic"')
     assert error_of(lambda: nn.Conv2D(4, 3, padding="full")) == (
         'nn.Conv2D: padding is "full"\n  give "valid" or "same"'
     )

@@ -40,7 +40,7 @@ def test_every_callable_of_the_catalogue_has_its_function():
 
 PYTHON_NAMES = {"axes": "axis", "keep": "keepdims", "list": "tensors"}
 # One function for several signatures, or with names of NumPy's.
-OTHERWISE = {"clip", "where", "arange", "split", "einsum", "eye", "random::bernoulli", "random::integers", "random::permutation", "zeros_like", "ones_like", "full_like"}
+OTHERWISE = {"clip", "where", "arange", "split", "einsum", "eye", "pad", "random::bernoulli", "random::integers", "random::permutation", "zeros_like", "ones_like", "full_like"}
 ELSEWHERE = {"print", "random::seed", "random::state", "random::set_state"}
 
 
@@ -340,3 +340,55 @@ def test_segments_and_scatters_are_those_of_numpy():
         want = x[:3].copy()
         ufunc.at(want, to, x)
         np.testing.assert_allclose(np.asarray(getattr(td, f"scatter_{name}")(x[:3], to, x)), want)
+
+
+# ---- routines for orders of memory: sizes around what they do at a time ----
+
+@pytest.mark.parametrize("dtype", ["u8", "bf16", "f32", "f64"])
+def test_copies_in_other_orders(dtype):
+    numpy_dtype = {"u8": np.uint8, "bf16": np.float32, "f32": np.float32, "f64": np.float64}[dtype]
+    read = lambda x: td.cast(x, "f32" if dtype == "bf16" else dtype).numpy()
+    for shape in ((3, 70, 9), (65, 8), (8, 131), (2, 9, 8, 17), (1, 64, 64)):
+        array = (np.arange(math.prod(shape)) % 251).astype(numpy_dtype).reshape(shape)
+        x = td.cast(td.asarray(array), dtype)
+        for order in ((0, *range(len(shape) - 1, 0, -1)), tuple(range(len(shape) - 1, -1, -1))):
+            assert np.array_equal(read(td.identity(td.transpose(x, order))), array.transpose(order)), (shape, order)
+        for axis in range(len(shape)):
+            assert np.array_equal(read(td.identity(td.flip(x, axis))), np.flip(array, axis)), (shape, axis)
+
+
+@pytest.mark.parametrize("shape", [(1, 1), (3, 16), (8, 17), (19, 40), (9, 1), (5, 33)])
+def test_scans_of_rows(shape):
+    array = np.random.default_rng(5).integers(-9, 9, shape).astype(np.float64)
+    assert np.array_equal(td.cumsum(array, 1).numpy(), np.cumsum(array, 1))
+    assert np.array_equal(td.cumprod(array, 1).numpy(), np.cumprod(array, 1))
+    assert np.array_equal(td.cummax(array, 1).numpy(), np.maximum.accumulate(array, 1))
+    backwards = td.cummin(array, 1, reverse=True).numpy()
+    assert np.array_equal(backwards, np.minimum.accumulate(array[:, ::-1], 1)[:, ::-1])
+    assert np.array_equal(td.cumsum(array, 1, reverse=True).numpy(), np.cumsum(array[:, ::-1], 1)[:, ::-1])
+
+
+@pytest.mark.parametrize("inner", [1, 7, 16, 50])
+def test_scattered_and_taken_rows(inner):
+    random = np.random.default_rng(inner)
+    table, updates = random.integers(-9, 9, (11, inner)).astype(np.float32), random.integers(-9, 9, (70, inner)).astype(np.float32)
+    places = random.integers(-11, 11, 70)
+    summed, largest = table.copy(), table.copy()
+    np.add.at(summed, places, updates)
+    np.maximum.at(largest, places, updates)
+    assert np.array_equal(td.scatter_add(table, places, updates).numpy(), summed)
+    assert np.array_equal(td.scatter_max(table, places, updates).numpy(), largest)
+    for axis, shape in ((0, (6, inner)), (1, (11, 9)), (1, (11, 1))):
+        picked = random.integers(0, table.shape[axis], shape)
+        assert np.array_equal(td.take_along_axis(table, picked, axis).numpy(), np.take_along_axis(table, picked, axis))
+    picked = random.integers(-inner, inner, 13)
+    assert np.array_equal(td.gather(table, picked, 1).numpy(), table[:, picked])
+
+
+def test_remainders_of_all_kinds():
+    special = [0.0, -0.0, 1.0, -1.0, 0.5, 3.0, -7.25, 1e-40, 3e38, -3e38, 2.0**28, 2.0**27 + 8, np.inf, -np.inf, np.nan, 1e-3, 0.1]
+    a, b = (x.astype(np.float32).ravel() for x in np.meshgrid(special, special))
+    a, b = np.tile(a, 60), np.tile(b, 60)  # Enough work for machine code.
+    for _ in range(6):
+        with np.errstate(all="ignore"):
+            assert np.array_equal(td.remainder(a, b).numpy(), np.remainder(a, b), equal_nan=True)

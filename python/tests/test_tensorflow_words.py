@@ -1,6 +1,7 @@
 """tidemark.tensorflow where TensorFlow is not the measure: what it refuses or warns about and Tidemark does, memory, and exact texts of errors."""
 import gc
 import re
+import warnings
 import weakref
 
 import numpy as np
@@ -287,7 +288,7 @@ def test_tab_completion_shows_tensorflows_names():
 
 def test_ops_that_tidemark_does_not_have_are_named():
     assert text_of(lambda: tf.linalg.sqrtm) == "tidemark.tensorflow has no linalg.sqrtm: Tidemark has no op for it yet"
-    assert text_of(lambda: tf.nn.conv2d_transpose) == "tidemark.tensorflow has no nn.conv2d_transpose: Tidemark has no op for it yet"
+    assert text_of(lambda: tf.nn.fractional_max_pool) == "tidemark.tensorflow has no nn.fractional_max_pool: Tidemark has no op for it yet"
     assert text_of(lambda: tf.complex64) == (
         "tidemark.tensorflow has no complex64: the dtypes are float16, bfloat16, float32, float64, int8, int16, int32, int64, "
         "uint8, uint16, uint32, uint64, bool")
@@ -319,7 +320,7 @@ def test_errors_say_what_to_write(call, text):
 
 
 def test_a_tensor_array_of_unknown_size_is_refused_with_the_remedy():
-    @tf.function
+    @tf.function(jit_compile=True)
     def f(n):
         return tf.TensorArray(tf.float32, size=n).stack()
 
@@ -329,18 +330,46 @@ def test_a_tensor_array_of_unknown_size_is_refused_with_the_remedy():
     )
 
 
-def test_a_dynamic_tensor_array_in_a_loop_without_a_bound_is_refused_with_the_remedy():
-    @tf.function
-    def f(x):
+def test_a_dynamic_tensor_array_in_a_loop_without_a_bound_runs_op_by_op():
+    def doubled(x):
         ta, i = tf.TensorArray(tf.float32, size=0, dynamic_size=True), 0
         while tf.reduce_sum(x) < 100.0:
             ta, x, i = ta.write(i, x), x * 2, i + 1
         return ta.stack()
 
-    assert text_of(lambda: f(tf.constant([1.0, 2.0]))) == (
-        "TensorArray: dynamic_size=True in a traced loop whose number of trips is not known, and so the bytes are not; write TensorArray(dtype, "
-        "size=n) with the most elements there can be"
-    )
+    remedy = ("TensorArray: dynamic_size=True in a traced loop whose number of trips is not known, and so the bytes are not; write TensorArray(dtype, "
+              "size=n) with the most elements there can be")
+    f = tf.function(doubled)
+    with pytest.warns(UserWarning, match=re.escape("doubled is not compiled: every call runs it as Python, op by op. " + remedy)) as caught:
+        y = f(np.array([1.0, 2.0], np.float32))
+    assert caught[0].filename == __file__
+    np.testing.assert_array_equal(y, [[2.0**i, 2.0 ** (i + 1)] for i in range(6)])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # It is said once.
+        assert f(tf.constant([30.0])).shape == (2, 1)
+    with tf.GradientTape() as tape:
+        x = tf.constant([1.0, 2.0])
+        tape.watch(x)
+        y = tf.reduce_sum(f(x))
+    np.testing.assert_array_equal(tape.gradient(y, x), [63.0, 63.0])
+    assert text_of(lambda: tf.function(doubled, jit_compile=True)(tf.constant([1.0, 2.0]))) == remedy
+    assert text_of(lambda: f.plan(tf.constant([1.0, 2.0]))) == remedy
+    outer = tf.function(lambda x: f(x) + 1)
+    with pytest.warns(UserWarning, match="lambda is not compiled"):
+        assert outer(tf.constant([30.0])).numpy().tolist() == [[31.0], [61.0]]
+
+
+def test_a_tensor_array_with_the_size_of_a_tensor_runs_op_by_op():
+    @tf.function
+    def squares(n):
+        ta = tf.TensorArray(tf.int32, size=n)
+        for i in tf.range(n):
+            ta = ta.write(i, i * i)
+        return ta.stack()
+
+    with pytest.warns(UserWarning, match="squares is not compiled"):
+        assert squares(tf.constant(4)).numpy().tolist() == [0, 1, 4, 9]
+    assert squares(tf.constant(2)).numpy().tolist() == [0, 1]
 
 
 def test_a_dynamic_tensor_array_with_fewer_elements_than_trips_fails_when_it_is_read():

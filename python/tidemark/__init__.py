@@ -3,7 +3,7 @@ import os as _os
 
 from . import _core
 from ._core import *  # noqa: F403
-from . import random  # noqa: F401
+from . import complex, fft, random  # noqa: F401
 from ._function import function  # noqa: F401
 from . import autograph  # noqa: F401
 from .autograph.range import range  # noqa: F401
@@ -18,6 +18,23 @@ import tidemark.linalg as linalg  # noqa: E402, F401
 import tidemark.memory as memory  # noqa: E402, F401
 import tidemark.nn as nn  # noqa: E402, F401
 import tidemark.report as report  # noqa: E402, F401
+
+
+def _dtype_of_numpy(self):
+    """NumPy's dtype of the same elements: np.zeros(3, dtype=x.dtype) looks for it here."""
+    import numpy  # Imported when first asked for, as everywhere.
+
+    if self.name == "bf16":
+        try:
+            import ml_dtypes
+        except ImportError:
+            raise AttributeError("NumPy has no bf16; with ml_dtypes installed it is ml_dtypes.bfloat16") from None
+        return numpy.dtype(ml_dtypes.bfloat16)
+    kinds = {"f": "float", "i": "int", "u": "uint"}
+    return numpy.dtype("bool" if self.name == "bool" else kinds[self.name[0]] + self.name[1:])
+
+
+_core.DType.dtype = property(_dtype_of_numpy)
 
 
 def __getattr__(name):

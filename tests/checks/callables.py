@@ -10,7 +10,8 @@ import subprocess
 import sys
 
 HEADERS = ("tidemark/calls/ops.h", "tidemark/calls/scans.h", "tidemark/calls/ordered.h", "tidemark/calls/scatter.h", "tidemark/calls/windows.h",
-           "tidemark/calls/linalg.h", "tidemark/calls/create.h", "tidemark/calls/random.h", "tidemark/calls/distributions.h",
+           "tidemark/calls/linalg.h", "tidemark/calls/fourier.h", "tidemark/calls/create.h", "tidemark/calls/random.h",
+           "tidemark/calls/distributions.h",
            "tidemark/grad/pooling.h", "tidemark/calls/effect.h")
 CONTROL_FLOW = "tidemark/trace/control_flow.h"
 OBJECTS = ("tidemark/ops/pointwise.h", "tidemark/ops/reduce.h", "tidemark/ops/special.h")
@@ -61,7 +62,7 @@ class Header:
     def default(text, kind):
         if text is None:
             return None
-        text = re.sub(r"^(DType|Indexing|Interpolation|MatrixNorm|Padding|ImageLayout|Resizing)::", "", text)
+        text = re.sub(r"^(DType|Indexing|Interpolation|MatrixNorm|Norm|Padding|ImageLayout|Resizing)::", "", text)
         if text in ("Keep::no", "{}"):
             return "false" if text == "Keep::no" else "none"
         return re.sub(r"^\{(.*)\}$", r"[\1]", text)

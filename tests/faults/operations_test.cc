@@ -63,6 +63,29 @@ std::vector<FaultyOperation> ops() {
       operation("cumlogsumexp", [=] { return cumlogsumexp(x, 1, {.reverse = true}); }),
       operation("extrema so far", [=] { return cummax(x) - cummin(x, 1); }),
       operation("linear_scan", [=] { return linear_scan(row, x, 1); }),
+      operation("complex",
+                [=] {
+                  const Tensor z = complex::make(x, row),
+                               y = complex::multiply(z, complex::conj(z));
+                  const Tensor turned = complex::divide(complex::exp(y), z);
+                  const Tensor real = complex::real(turned) + complex::imag(turned);
+                  return where(complex::equal(z, y), real, complex::abs(z) + complex::angle(z));
+                }),
+      operation("complex product", [=] { return complex::prod(complex::make(x, row)); }),
+      operation("complex matmul",
+                [=] {
+                  const Tensor z = complex::make(matmul(x, transpose(x)), 1.0);
+                  return complex::matmul(z, z);
+                }),
+      operation("transforms",
+                [=] { return fft::irfft(fft::rfft(x)) + fft::irfft2(fft::rfft2(x)); }),
+      operation("complex transforms",
+                [=] {
+                  const Tensor z = complex::make(x, row);
+                  return fft::ifft(fft::fft(z)) + fft::ifft2(fft::fft2(z)) +
+                         fft::ifftn(fft::fftn(z));
+                }),
+      operation("transforms along all axes", [=] { return fft::irfftn(fft::rfftn(x)); }),
       operation("searchsorted", [=] { return searchsorted(sort(row), transpose(x)); }),
       operation("bincount", [=] { return bincount(ids); }),
       operation("histogram", [=] { return histogram(x).counts; }),

@@ -581,6 +581,25 @@ void searchsorted_cases(Cases& cases, DType dtype) {
   }
 }
 
+// Every radix, the general primes, chirps, and rows side by side along each axis.
+void fourier_cases(Cases& cases, DType dtype) {
+  if (dtype != DType::f32 && dtype != DType::f64) return;
+  const auto attrs = [](int64_t axis, int64_t last, bool inverse, double scale) {
+    return Attrs().add(AxisList{axis, last}).add(inverse).add(scale);
+  };
+  for (const int64_t n :
+       {1, 2, 3, 4, 5, 6, 7, 8, 11, 12, 13, 15, 16, 17, 19, 26, 30, 34, 49, 64, 97, 120, 128})
+    cases.add({cases.draw(dtype, {n, 2})}, attrs(0, 1, n % 2 == 0, 1));
+  for (const Shape& shape :
+       {Shape{3, 8, 2}, Shape{20, 12, 2}, Shape{5, 17, 2}, Shape{2, 6, 3, 2}, Shape{0, 4, 2}}) {
+    for (int64_t axis = 0; axis + 1 < shape.rank(); ++axis) {
+      if (shape[axis] == 0) continue;
+      cases.add_laid_out({cases.draw(dtype, shape)},
+                         attrs(axis, shape.rank() - 1, axis == 1, 0.25));
+    }
+  }
+}
+
 void first_equal_cases(Cases& cases, DType dtype) {
   if (!is_integer(dtype)) return;
   for (const int64_t n : {0, 1, 7, 300}) cases.add_laid_out({indices(cases, dtype, {n}, 40)}, {});
@@ -718,6 +737,11 @@ void conv_cases(Cases& cases, DType dtype) {
   std::vector<ConvForm> forms = conv_forms();
   forms.push_back({{2, 12, 11, 17}, {3, 3, 17, 33}, {.pad_low = {1, 1}, .pad_high = {1, 1}}});
   forms.push_back({{1, 6, 6, 64}, {3, 3, 64, 16}, {}});
+  if (dtype == DType::f32 || dtype == DType::f64) {
+    forms.push_back(
+        {{3, 9, 8, 5}, {9, 8, 5, 7}, {.pad_low = {1, 1}, .pad_high = {1, 1}, .by_channel = true}});
+    forms.push_back({{2, 4, 4, 3}, {3, 3, 3, 2}, {.by_channel = true}});
+  }
   for (const ConvForm& form : forms)
     cases.add_laid_out({cases.draw(dtype, form.x), cases.draw(dtype, form.w)}, form.spec.attrs());
 }
@@ -835,6 +859,7 @@ constexpr Table kTables[] = {{&ops::reshape, reshape_cases},
                              {&ops::cummin, scan_cases},
                              {&ops::cumprod, scan_cases},
                              {&ops::cumsum, scan_cases},
+                             {&ops::fourier, fourier_cases},
                              {&ops::linear_scan, scan_cases},
                              {&ops::searchsorted, searchsorted_cases},
                              {&ops::first_equal, first_equal_cases},
@@ -945,6 +970,11 @@ std::vector<Case> large_cases_of(const OpDef& op) {
       if (dtype != DType::f32 && dtype != DType::f64) continue;
       cases.add(linalg_operands(cases, dtype, {}, 130, 110), linalg_attrs(op)[0]);
       cases.add(linalg_operands(cases, dtype, {60}, 20, 12), linalg_attrs(op)[0]);
+    } else if (op.self == &ops::fourier) {
+      if (dtype != DType::f32 && dtype != DType::f64) continue;
+      const auto attrs = [](AxisList axes) { return Attrs().add(axes).add(false).add(1.0); };
+      cases.add({cases.draw(dtype, {50, 120, 2})}, attrs({1, 2}));
+      cases.add({cases.draw(dtype, {37, 101, 2})}, attrs({0, 2}));
     } else if (op.self == &ops::searchsorted) {
       cases.add({sort(cases.draw(dtype, {50, 300})), cases.draw(dtype, {50, 900})},
                 Attrs().add(true));

@@ -103,6 +103,27 @@ double spread(const Tensor& x) {
   return high > low ? high - low : 0;
 }
 
+// A share of the sum of magnitudes along the transformed axis.
+std::vector<double> fourier_bounds(const Case& c, double share) {
+  Attrs::Reader read = c.attrs.read();
+  const int64_t axis = read.integers()[0];
+  read.boolean();
+  const double scale = std::fabs(read.number());
+  const Tensor x = dense_copy(c.operands[0]);
+  const int64_t n = x.shape()[axis];
+  const int64_t stride = contiguous_strides(x.shape())[static_cast<size_t>(axis)];
+  std::vector<double> list;
+  for (int64_t i = 0; i < x.size(); ++i) {
+    const int64_t first = i - i / stride % n * stride - i % 2;
+    double total = 0;
+    for (int64_t j = 0; j < 2 * n; ++j)
+      total += std::fabs(
+          static_cast<double>(reference::read_float(array(x), first + j / 2 * stride + j % 2)));
+    list.push_back(share * scale * total);
+  }
+  return list;
+}
+
 // How far each element may be from the reference; empty where ulps decide.
 std::vector<double> bounds(const Case& c, const Tensor& want) {
   const OpDef& op = *c.op;
@@ -112,6 +133,11 @@ std::vector<double> bounds(const Case& c, const Tensor& want) {
   double depth = 0;
   if (op.self == &sum) {
     depth = sum_depth(folded_count(c));
+  } else if (op.self == &ops::fourier) {
+    // Every sum has all elements of the row, and errors grow with the number of passes; a chirp
+    // takes two transforms of up to four times the length.
+    const int64_t n = c.operands[0].shape()[c.attrs.read().integers()[0]];
+    return fourier_bounds(c, 12 * u * (2 + std::log2(static_cast<double>(n))));
   } else if (op.self == &ops::cumsum) {
     depth = static_cast<double>(int64_t{c.operands[0].shape()[c.attrs.read().integer()]});
   } else if (op.family == Family::contract) {

@@ -102,6 +102,12 @@ def linear_scan(a, b, attrs):
     return jax.lax.associative_scan(step, (a, b), axis=attrs["axis"], reverse=bool(attrs["reverse"]))[1]
 
 
+def fourier(x, attrs):
+    axis, z = attrs["axes"][0], x[..., 0] + 1j * x[..., 1]
+    y = (jnp.fft.ifft(z, axis=axis, norm="forward") if attrs["inverse"] else jnp.fft.fft(z, axis=axis)) * attrs["scale"]
+    return jnp.stack([y.real, y.imag], -1)
+
+
 def polygamma(n, x):
     n, x = jnp.broadcast_arrays(n, x)
     return jax.lax.polygamma(jax.lax.stop_gradient(jnp.floor(n + 0.5)), x)
@@ -171,7 +177,7 @@ ATTRS = {"max": reduced(jnp.max), "min": reduced(jnp.min), "prod": reduced(jnp.p
          "update": lambda x, y, a: x.at[places(a) if a["begin"] else ()].set(y),
          "gather": lambda x, i, a: jnp.take(x, plain(i, x.shape[a["axis"]]), axis=a["axis"]),
          "take_along_axis": lambda x, i, a: jnp.take_along_axis(x, plain(i, x.shape[a["axis"]]), a["axis"]),
-         "cummax": scan(jnp.maximum), "cummin": scan(jnp.minimum), "cumprod": scan(jnp.multiply), "linear_scan": linear_scan,
+         "cummax": scan(jnp.maximum), "cummin": scan(jnp.minimum), "cumprod": scan(jnp.multiply), "linear_scan": linear_scan, "fourier": fourier,
          "scatter_add": lambda *x: scatter("add", *x), "concat": lambda *parts: jnp.concatenate(parts[:-1], parts[-1]["axis"])}
 
 

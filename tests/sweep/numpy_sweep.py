@@ -484,6 +484,12 @@ def computed(case, operands, result):
         if operands[0].dtype == "bf16":
             return None, none  # Rounds to bf16 after each step; NumPy has no such type.
         return scattered(SCATTERS[op], x, operands[1].value, operands[2].value, attrs), none
+    if op == "fourier":
+        axis, z = attrs["axes"][0], x[..., 0] + 1j * x[..., 1].astype(np.float64)
+        y = (np.fft.ifft(z, axis=axis, norm="forward") if attrs["inverse"] else np.fft.fft(z, axis=axis)) * attrs["scale"]
+        size = np.sum(np.abs(z), axis=axis, keepdims=True) * np.ones(z.shape) * abs(attrs["scale"])
+        allowed = 12 * EPSILON[result.dtype] * (2 + math.log2(x.shape[axis])) * size
+        return np.stack([y.real, y.imag], -1), np.stack([allowed, allowed], -1)
     if op == "searchsorted":
         values = operands[1].value
         found = np.zeros(values.shape, np.int64)

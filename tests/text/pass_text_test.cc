@@ -81,7 +81,8 @@ TEST_P(PassText, IsAsTheFileSays) {
     const passes::Pass* pass = passes::find(section.pass);
     ASSERT_NE(pass, nullptr) << "there is no such pass";
     pass->run(graph, machine,
-              {.needed = [](const Graph& given) { return laid_out(given)->peak_bytes(); }});
+              {.needed = [](const Graph& given) { return laid_out(given)->peak_bytes(); },
+               .micro_batches = passes::MicroBatches()});
     verify(graph);
     const std::string text = to_text(graph);
     if (std::getenv("TIDEMARK_REWRITE") != nullptr) section.text = text;

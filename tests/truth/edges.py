@@ -244,6 +244,13 @@ def running():
         yield Case("linear_scan", TRIPLES, TRIPLES[::-1], **way, dtypes=DERIVED, orders=0)
 
 
+def transforms():
+    z = np.array([[[1., -2], [.5, 0], [3, -1]], [[2., 0], [0, -.5], [.25, 4]]])
+    for inverse in (0, 1):
+        yield Case("fourier", z, axes=[1, 2], inverse=inverse, scale=.5, dtypes=DERIVED)
+        yield Case("fourier", z[0], axes=[0, 1], inverse=inverse, scale=1., dtypes=DERIVED)
+
+
 def ordered():
     row = np.array([-INF, -1., 0, 0, 2, INF, NAN, NAN])
     for right in (0, 1):
@@ -515,7 +522,8 @@ def uncovered(driver, headers, cases):
 
 
 def main(driver, headers):
-    families = (pointwise, shapes_of_pointwise, reductions, structures, running, ordered, contractions, losses, lambda: edges_linalg.cases(Case))
+    families = (pointwise, shapes_of_pointwise, reductions, structures, running, transforms, ordered, contractions, losses,
+                lambda: edges_linalg.cases(Case))
     cases = [case for family in families for case in family()]
     lacking = sorted(uncovered(driver, headers, cases))
     for name in lacking:

@@ -16,6 +16,8 @@
 #include <sstream>
 
 #include "tidemark/ops/op_def.h"
+#include "tidemark/ops/scan.h"
+#include "tidemark/tensor/bind.h"
 #include "tidemark/tidemark.h"
 
 namespace tidemark::edges {
@@ -344,6 +346,14 @@ const std::map<std::string, Body>& composites() {
       {"cummin", [](C c, X x) { return cummin(x[0], c.whole("axis", 0), direction(c)); }},
       {"cumprod", [](C c, X x) { return cumprod(x[0], c.whole("axis", 0), running_options(c)); }},
       {"cumsum", [](C c, X x) { return cumsum(x[0], c.whole("axis", 0), running_options(c)); }},
+      {"fourier",
+       [](C c, X x) {
+         const Attrs attrs = Attrs()
+                                 .add(AxisList(c.list("axes")))
+                                 .add(c.whole("inverse", 0) != 0)
+                                 .add(c.real("scale", 1));
+         return detail::bind_op(def_of(&ops::fourier), {x.data(), 1}, attrs, Source::here());
+       }},
       {"linear_scan",
        [](C c, X x) { return linear_scan(x[0], x[1], c.whole("axis", 0), direction(c)); }},
       {"median", [](C c, X x) { return median(x[0], axes_of(c), keep_of(c)); }},

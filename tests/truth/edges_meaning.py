@@ -86,8 +86,18 @@ def transposed(*strides):
     return function
 
 
+def taps_of(x, sizes, padding="valid"):
+    """What each place of a window sees; windows go in steps of 1. Nothing is multiplied, so infinities stay where they are."""
+    if padding == "same":
+        x = jnp.pad(x, [(0, 0), *[((n - 1) // 2, n // 2) for n in sizes], (0, 0)])
+    out = [n - k + 1 for n, k in zip(x.shape[1:], sizes)]
+    return [x[(slice(None), *[slice(i, i + n) for i, n in zip(tap, out)])] for tap in np.ndindex(*sizes)]
+
+
 def depthwise(x, w):
-    return convolved(x, w.reshape(*w.shape[:-2], 1, -1), groups=x.shape[-1])
+    taps = w.reshape(-1, *w.shape[-2:])
+    y = sum(seen[..., None] * tap for seen, tap in zip(taps_of(x, w.shape[:-2]), taps))
+    return y.reshape(*y.shape[:-2], y.shape[-2] * y.shape[-1])
 
 
 def pool_of(function):
@@ -106,14 +116,12 @@ def adaptive(x, sizes, combine):
 
 
 def patches(x, sizes, padding="valid"):
-    """Tap by tap, where JAX has channel by channel."""
-    y = jax.lax.conv_general_dilated_patches(x, sizes, (1, 1), padding.upper(), dimension_numbers=("NHWC", "HWIO", "NHWC"))
-    return jnp.swapaxes(y.reshape(*y.shape[:3], x.shape[-1], -1), -1, -2).reshape(y.shape)
+    return jnp.concatenate(taps_of(x, sizes, padding), -1)
 
 
 def pixel_shuffle(x, factor=2):
     n, h, w, c = x.shape
-    return x.reshape(n, h, w, -1, factor, factor).transpose(0, 1, 4, 2, 5, 3).reshape(n, h * factor, w * factor, c // factor**2)
+    return x.reshape(n, h, w, c // factor**2, factor, factor).transpose(0, 1, 4, 2, 5, 3).reshape(n, h * factor, w * factor, c // factor**2)
 
 
 def pixel_unshuffle(x, factor=2):
@@ -304,6 +312,16 @@ def linear_scan(a, b, axis=0, reverse=0):
                  lambda state, i: at_place(a, i, axis) * state + at_place(b, i, axis))
 
 
+def fourier(x, axes, inverse, scale):
+    """The sums of the definition."""
+    n, axis = x.shape[axes[0]], axes[0]
+    angles = (2 if inverse else -2) * np.pi * np.outer(np.arange(n), np.arange(n)) / n
+    c, s = np.cos(angles) * scale, np.sin(angles) * scale
+    times = lambda matrix, part: jnp.moveaxis(jnp.moveaxis(part, axis, -1) @ matrix, -1, axis)
+    re, im = x[..., 0], x[..., 1]
+    return jnp.stack([times(c, re) - times(s, im), times(s, re) + times(c, im)], -1)
+
+
 def searchsorted(row, values, right=0):
     before = lambda a, b: (a < b) | ((b != b) & (a == a))
     r, v = row[None, :], values[:, None]
@@ -374,7 +392,7 @@ LAST = {"layer_norm": layer_norm, "rms_norm": lambda x, epsilon=1e-5: x * jax.la
         "activation::softmax": lambda x: jax.nn.softmax(x, -1), "activation::log_softmax": lambda x: jax.nn.log_softmax(x, -1)}
 OTHERS = {
     "cumprod": running(lambda a, b: a * b, 1), "cummax": running(jnp.maximum, -np.inf), "cummin": running(jnp.minimum, np.inf),
-    "cumlogsumexp": running(logadd, -np.inf), "linear_scan": linear_scan, "searchsorted": searchsorted, "quantile": quantile,
+    "cumlogsumexp": running(logadd, -np.inf), "linear_scan": linear_scan, "fourier": fourier, "searchsorted": searchsorted, "quantile": quantile,
     "median": median, "scatter_max": scatter(jnp.maximum), "scatter_min": scatter(jnp.minimum), "scatter_mul": scatter(lambda a, b: a * b),
     "segment_max": segments(jnp.maximum, -np.inf), "segment_min": segments(jnp.minimum, np.inf), "segment_sum": segments(lambda a, b: a + b, 0),
     "segment_mean": segments(lambda a, b: a + b, 0, True), "segment_prod": segments(lambda a, b: a * b, 1), "scatter_nd": scatter_nd,

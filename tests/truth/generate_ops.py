@@ -296,6 +296,16 @@ def recurrence(g, name):
     return g.emit(name, [x, terms], attrs, "float", x.shape, terms.most * max(1, g.largest([x.shape[axis]])))
 
 
+@op("fourier")
+def fourier(g, name):
+    x = g.floats(least_rank=1)
+    z = g.emit("stack", [x, x], {"axis": x.rank}, "float", list(x.shape) + [2], x.most)
+    axis = g.random.randrange(x.rank)
+    if g.least(x.shape[axis]) > 0:
+        attrs = {"axes": f"{axis},{x.rank}", "inverse": g.random.randrange(2), "scale": 0.5}
+        g.emit(name, [z], attrs, "float", z.shape, x.most * max(1, g.largest([x.shape[axis]])))
+
+
 @op("searchsorted")
 def searchsorted(g, name):
     values = g.argument("float", [Size.of(g.random.choice([1, 4]))], -1, 5)

@@ -217,10 +217,11 @@ void add_catalogue(Rules& rules) {
   }
   for (const ReduceOp* op : kReduceOps) add_reduction(rules, op->name.data(), *op);
   for (const NamedOp* op :
-       {&ops::slice, &ops::transpose, &ops::concat, &ops::pad, &ops::update, &ops::gather,
-        &ops::take_along_axis, &ops::scatter_add, &ops::scatter_max, &ops::scatter_min,
-        &ops::scatter_mul, &ops::cumprod, &ops::cumsum, &ops::linear_scan, &ops::searchsorted,
-        &ops::first_equal, &ops::conv2d, &ops::conv3d, &ops::resample}) {
+       {&ops::slice,       &ops::transpose,   &ops::concat,          &ops::pad,
+        &ops::update,      &ops::gather,      &ops::take_along_axis, &ops::scatter_add,
+        &ops::scatter_max, &ops::scatter_min, &ops::scatter_mul,     &ops::cumprod,
+        &ops::cumsum,      &ops::linear_scan, &ops::searchsorted,    &ops::fourier,
+        &ops::first_equal, &ops::conv2d,      &ops::conv3d,          &ops::resample}) {
     const OpDef& def = def_of(op);
     rules[std::string(op->name)] = one([&def](Call& c) { return by_schema(def, c); });
   }

@@ -518,6 +518,19 @@ class Meaning:
 
     do_cumprod = do_linear_scan = recurrence
 
+    def do_fourier(self, at, x):
+        axis, inverse, scale = at.wholes("axes")[0], at.whole("inverse"), at.real("scale")
+
+        def transformed(xp):
+            def run(a):
+                n = a.shape[axis]
+                angles = (2 if inverse else -2) * np.pi * (np.outer(np.arange(n), np.arange(n)) % n) / n
+                c, s = np.cos(angles) * scale, np.sin(angles) * scale
+                times = lambda matrix, part: xp.moveaxis(xp.matmul(xp.moveaxis(part, axis, -1), matrix), -1, axis)
+                return xp.stack([times(c, a[..., 0]) - times(s, a[..., 1]), times(s, a[..., 0]) + times(c, a[..., 1])], -1)
+            return run
+        return computed(transformed(np), transformed(jnp), x)
+
     def extremum_so_far(self, at, x):
         axis, back = at.whole("axis"), at.whole("reverse")
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "tidemark/calls/fourier.h"
 #include "tidemark/calls/ops.h"
 #include "tidemark/calls/ordered.h"
 #include "tidemark/calls/scans.h"

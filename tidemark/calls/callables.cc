@@ -30,6 +30,12 @@ constexpr std::string_view kRunning =
 constexpr std::string_view kSized = "x: tensor, max_size: size = none";
 constexpr std::string_view kSegments = "data: tensor, segments: tensor, count: size = none";
 
+constexpr std::string_view kComplex = "z: tensor";
+constexpr std::string_view kTransform =
+    "x: tensor, n: int = none, axis: int = -1, norm: backward|ortho|forward = backward";
+constexpr std::string_view kTransforms =
+    "x: tensor, s: ints = none, axes: ints = none, norm: backward|ortho|forward = backward";
+
 constexpr std::string_view kStructure = "structure";
 constexpr std::string_view kMap =
     "f: function, elems: structure, parallel_iterations: int = none, chunk: int|automatic = none";
@@ -226,6 +232,40 @@ constexpr Composite kComposites[] = {
      kTensor,
      "The root of the sum of squares; the sum of the singular values; the largest (least) sum of "
      "magnitudes of a column, of a row; the largest (least) singular value."},
+    // calls/fourier.h
+    {"complex::make", "re: tensor, im: tensor", kTensor,
+     "Complex numbers: pairs of a real and an imaginary part on a new last axis."},
+    {"complex::real", kComplex, kTensor, "The real parts of complex numbers, as a view."},
+    {"complex::imag", kComplex, kTensor, "The imaginary parts of complex numbers, as a view."},
+    {"complex::conj", kComplex, kTensor, "The conjugates of complex numbers."},
+    {"complex::abs", kComplex, kTensor, "The magnitudes of complex numbers."},
+    {"complex::angle", kComplex, kTensor, "The angles of complex numbers, in (-pi, pi]."},
+    {"complex::exp", kComplex, kTensor, "The exponentials of complex numbers."},
+    {"complex::multiply", "a: tensor, b: tensor", kTensor, "Products of complex numbers."},
+    {"complex::divide", "a: tensor, b: tensor", kTensor, "Quotients of complex numbers."},
+    {"complex::equal", "a: tensor, b: tensor", kTensor, "Whether complex numbers are equal."},
+    {"complex::prod", "z: tensor, axis: int = -1", kTensor,
+     "The product of complex numbers along an axis."},
+    {"complex::matmul", "a: tensor, b: tensor", kTensor,
+     "Products of complex matrices, [..., m, k, 2] and [..., k, n, 2]."},
+    {"fft::fft", kTransform, kTensor, "The Fourier transform of complex numbers along an axis."},
+    {"fft::ifft", kTransform, kTensor,
+     "The inverse Fourier transform of complex numbers along an axis."},
+    {"fft::rfft", kTransform, kTensor,
+     "The Fourier transform of reals along an axis: the first n / 2 + 1 complex numbers."},
+    {"fft::irfft", kTransform, kTensor, "The reals whose Fourier transform this is."},
+    {"fft::fftn", kTransforms, kTensor, "The Fourier transform along several axes, or all."},
+    {"fft::ifftn", kTransforms, kTensor,
+     "The inverse Fourier transform along several axes, or all."},
+    {"fft::rfftn", kTransforms, kTensor,
+     "The Fourier transform of reals along several axes, or all; the last one is halved."},
+    {"fft::irfftn", kTransforms, kTensor,
+     "The reals whose Fourier transform along these axes this is."},
+    {"fft::fft2", kTransforms, kTensor, "The Fourier transform along the last two axes."},
+    {"fft::ifft2", kTransforms, kTensor, "The inverse Fourier transform along the last two axes."},
+    {"fft::rfft2", kTransforms, kTensor, "The Fourier transform of reals along the last two axes."},
+    {"fft::irfft2", kTransforms, kTensor,
+     "The reals whose Fourier transform along the last two axes this is."},
     // calls/create.h
     {"constant", "values: numbers, dtype: dtype = none", kTensor,
      "Numbers in nested lists; floats give f32, integers i32, bools bool unless a dtype is named."},

@@ -188,6 +188,15 @@ ColumnList columns_of_rows(std::span<const RowBuffer> buffers, int64_t columns) 
   return list;
 }
 
+int32_t known_columns(const Nest& nest, int64_t columns, int64_t rows) {
+  constexpr int64_t kLeastLanes = 8;  // Of a vector.
+  const bool is_along = nest.order == Nest::Order::lanes && nest.cells > 0;
+  const auto code = static_cast<int64_t>(nest.exprs.size()) * (columns / kLeastLanes);
+  const bool is_worth = is_along && columns > 1 && columns <= kKnownRow && rows >= kManyRows &&
+                        code <= static_cast<int64_t>(kMostExprs);
+  return is_worth ? static_cast<int32_t>(columns) : 0;
+}
+
 std::optional<Nest> narrow_nest(const Nest& nest, std::span<const RowBuffer> buffers,
                                 int64_t columns) {
   return NarrowNest(nest, buffers, columns).run();

@@ -16,6 +16,11 @@ namespace tidemark::compile {
 
 // Rows of at most this many columns are short.
 inline constexpr int64_t kShortRow = 16;
+// Rows of at most this many fill some vectors: their kernels know how many columns there are.
+inline constexpr int64_t kKnownRow = kLanes;
+// Rows that are only folded, once, fill the lanes of a vector well enough if they are longer than
+// this: reading columns across rows costs more.
+inline constexpr int64_t kShortFold = 8;
 // Fewer rows than this do not fill the lanes.
 inline constexpr int64_t kManyRows = 32;
 
@@ -34,6 +39,9 @@ using ColumnList = SmallVec<ColumnOf, 48>;
 
 // All columns of each buffer, in order; one for a buffer by row, none for one that is kept.
 ColumnList columns_of_rows(std::span<const RowBuffer> buffers, int64_t columns);
+
+// The number of columns, if many rows of so few are worth code of their own; otherwise 0.
+int32_t known_columns(const Nest& nest, int64_t columns, int64_t rows);
 
 // The pointwise nest, whose buffers are those of columns_of_rows. Nothing if it would be too large,
 // or read an element of a column after it has stored one there, which may be in the same place.

@@ -13,8 +13,8 @@ double bytes(const TensorType& type) { return elements(type) * size_of(type.dtyp
 
 // How many products are added for one element of a contraction.
 double terms_of(const Graph& graph, const Node& node) {
-  if (node.op->routine == Routine::conv) {
-    const TensorType& kernel = graph.type(node.inputs[1]);
+  if (node.op->attrs.data() == ops::kConvAttrs) {
+    const TensorType& kernel = graph.type(node.inputs.back());
     const ops::ConvSpec spec = ops::ConvSpec::from(node.attrs);
     // Of spread pixels, each output meets a share of the taps.
     const auto gaps = static_cast<double>(spec.spread[0] * spec.spread[1] * spec.spread[2]);

@@ -87,7 +87,7 @@ decltype(ModelOptions::inside) with_bodies(passes::Scratch workspace) {
   };
 }
 
-int64_t shrink_bodies(Graph& graph, int32_t number, int64_t excess,
+int64_t shrink_bodies(Graph& graph, int32_t number, int64_t excess, bool improves,
                       const decltype(ModelOptions::inside)& inside, std::vector<Repeat>& repeats) {
   const Node node = graph.nodes[static_cast<size_t>(number)];
   if (!has_bodies(node)) return 0;
@@ -98,6 +98,7 @@ int64_t shrink_bodies(Graph& graph, int32_t number, int64_t excess,
     Timeline timeline(model);
     if (timeline.peak() > before - excess) {
       rematerialize(model, timeline, before - excess);
+      if (improves && model.steps.size() <= kMostToImprove) improve(model, timeline);
       for (Repeat repeat :
            apply(graph, node.regions[k], model, executions_of(model, steps_of(timeline)))) {
         repeat.cost = repeat.cost * trips_of(node);

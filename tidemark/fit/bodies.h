@@ -23,8 +23,9 @@ decltype(ModelOptions::inside) with_bodies(passes::Scratch workspace);
 bool run_bodies_in_turn(Graph& graph);
 
 // Drops values inside the bodies of a control-flow node, so that they need fewer bytes by `excess`
-// if possible. Returns how many fewer they need, and adds what runs again.
-int64_t shrink_bodies(Graph& graph, int32_t node, int64_t excess,
+// if possible; `improves`: with as little work as `improve` finds. Returns how many fewer they
+// need, and adds what runs again.
+int64_t shrink_bodies(Graph& graph, int32_t node, int64_t excess, bool improves,
                       const decltype(ModelOptions::inside)& inside, std::vector<Repeat>& repeats);
 
 }  // namespace tidemark::fit

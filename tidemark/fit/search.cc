@@ -104,12 +104,14 @@ Search::Attempt Search::attempt(const Variant& variant, Effort effort, int64_t l
 
 ProgramRef Search::cheapest_within(int64_t limit) {
   ProgramRef best;
-  const Variant* closest = nullptr;
+  const Variant *closest = nullptr, *second = nullptr;
   int64_t least_bytes = kNone;
   const auto least = [&] { return best ? best->cost.seconds : INFINITY; };
   const auto try_with = [&](const Variant& variant, Effort effort) {
     if (!variant.allows(effort) || variant.cost().seconds >= least()) return;
     const Attempt made = attempt(variant, effort, limit, least());
+    // Another way that was the best one so far may become it again.
+    if (made.found && best && best->variant->change() != variant.change()) second = best->variant;
     if (made.found) best = made.found;
     if (made.least_bytes >= least_bytes) return;
     least_bytes = made.least_bytes;
@@ -126,7 +128,9 @@ ProgramRef Search::cheapest_within(int64_t limit) {
     }
   }
   if (best && best->schedule) closest = best->variant;
-  if (closest && !(best && !best->schedule)) try_with(*closest, Effort::thorough);
+  if (best && !best->schedule) return best;
+  if (closest) try_with(*closest, Effort::thorough);
+  if (second && second != closest) try_with(*second, Effort::thorough);
   return best;
 }
 

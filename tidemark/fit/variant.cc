@@ -12,8 +12,6 @@
 namespace tidemark::fit {
 namespace {
 
-constexpr size_t kMostToImprove = 1000;  // Steps.
-
 // The bytes of the arena in use at each step of the model, as laid out.
 std::vector<int64_t> measured(const compile::Layout& layout, const RegionModel& model) {
   const run::Program& program = *layout.program;
@@ -128,20 +126,20 @@ std::optional<Variant::Found> Variant::find(int64_t bytes, Effort effort) const 
   if (effort != Effort::all) return drop_to(bytes - results_, effort);
   std::optional<std::vector<int32_t>> steps = least_work(*any_order_, bytes - results_);
   if (!steps) return {};
-  return Found{{{}, std::move(*steps)}, bytes};
+  return Found{{.steps = std::move(*steps)}, bytes};
 }
 
 // Where bodies of control flow have too many bytes in use, they get fewer.
 Variant::Found Variant::drop_to(int64_t limit, Effort effort) const {
   constexpr int kRounds = 4;
   Found found;
+  found.schedule.improves_bodies = effort == Effort::thorough;
   RegionModel model = model_;
   Graph shrunk;
   for (int i = 0;; ++i) {
     Timeline timeline(model);
     const bool is_within = rematerialize(model, timeline, limit);
-    if (!is_within && i + 1 < kRounds &&
-        shrink_over(timeline, model, shrunk, found.schedule.shrinks))
+    if (!is_within && i + 1 < kRounds && shrink_over(timeline, model, shrunk, found.schedule))
       continue;
     if (effort == Effort::thorough) improve(model, timeline);
     found.peak_bytes = results_ + timeline.peak();
@@ -152,27 +150,27 @@ Variant::Found Variant::drop_to(int64_t limit, Effort effort) const {
 
 // Returns whether any has fewer.
 bool Variant::shrink_over(const Timeline& timeline, RegionModel& model, Graph& shrunk,
-                          std::vector<Schedule::Shrink>& shrinks) const {
-  const size_t before = shrinks.size();
+                          Schedule& schedule) const {
+  const size_t before = schedule.shrinks.size();
   for (size_t s = 0; s < model.steps.size(); ++s) {
     ModelStep& step = model.steps[s];
     const int64_t excess = timeline.profile()[s] - timeline.limit();
     if (excess <= 0 || !has_bodies(graph_.graph->nodes[static_cast<size_t>(step.node)])) continue;
     if (shrunk.nodes.empty()) shrunk = graph_.copy();
     std::vector<Repeat> repeats;
-    const int64_t fewer = shrink_bodies(shrunk, step.node, excess,
+    const int64_t fewer = shrink_bodies(shrunk, step.node, excess, schedule.improves_bodies,
                                         with_bodies(workspace_of(shrunk, interface())), repeats);
     step.inside.bytes -= fewer;
-    if (fewer > 0) shrinks.push_back({step.node, excess});
+    if (fewer > 0) schedule.shrinks.push_back({step.node, excess});
   }
-  return shrinks.size() > before;
+  return schedule.shrinks.size() > before;
 }
 
 Variant::Program Variant::make(const Schedule& schedule) const {
   Program program{graph_.copy(), {}};
   for (const auto& [node, bytes] : schedule.shrinks)
-    shrink_bodies(program.graph, node, bytes, with_bodies(workspace_of(program.graph, interface())),
-                  program.repeats);
+    shrink_bodies(program.graph, node, bytes, schedule.improves_bodies,
+                  with_bodies(workspace_of(program.graph, interface())), program.repeats);
   for (const Repeat& each :
        apply(program.graph, Graph::kBody, model_, executions_of(model_, schedule.steps)))
     program.repeats.push_back(each);

@@ -34,8 +34,9 @@ struct Schedule {
     int32_t node = -1;
     int64_t bytes = 0;
   };
-  std::vector<Shrink> shrinks;
-  std::vector<int32_t> steps;
+  std::vector<Shrink> shrinks = {};
+  bool improves_bodies = false;  // Whether what bodies drop is chosen again and again.
+  std::vector<int32_t> steps = {};
 };
 
 // How much a search may cost.
@@ -84,7 +85,7 @@ class Variant {
   void measure(const Graph& graph);
   Found drop_to(int64_t bytes, Effort effort) const;
   bool shrink_over(const Timeline& timeline, RegionModel& model, Graph& shrunk,
-                   std::vector<Schedule::Shrink>& shrinks) const;
+                   Schedule& schedule) const;
 
   OrderedGraph graph_;
   std::string change_;

@@ -174,9 +174,11 @@ fit::Alternative alternative(Graph graph, std::string change) {
 }
 
 Graph optimised(const TracedGraph& traced, const compile::Interface& interface, Graph graph,
-                const std::optional<passes::SplitOptions>& split = passes::SplitOptions()) {
+                const std::optional<passes::SplitOptions>& split = passes::SplitOptions(),
+                const std::optional<passes::MicroBatches>& micro_batches = {}) {
   passes::PassOptions options = compile::pass_options(interface, traced.fuse);
   options.split = split;
+  options.micro_batches = micro_batches;
   return compile::optimise(std::move(graph), options, {}, compile::backend_of(interface.home));
 }
 
@@ -187,8 +189,26 @@ std::shared_ptr<const Graph> usual_graph(const TracedGraph& traced, const Progra
   return shared(optimised(traced, interface, graph_at(traced, key.sizes()).graph));
 }
 
-// Ways to compute the function that may need fewer bytes: tables whole or in smaller parts, and
-// loops that keep fewer and fewer states. The first is the usual one.
+// A part of the batch at a time, for the whole function and for what follows its first layers.
+std::vector<fit::Alternative> with_micro_batches(const TracedGraph& traced,
+                                                 const compile::Interface& interface,
+                                                 const Graph& graph) {
+  std::vector<fit::Alternative> list;
+  for (const double skipped : {0.0, 1.0 / 3, 2.0 / 3}) {
+    int64_t parts = 0;
+    Graph made = optimised(traced, interface, graph, passes::SplitOptions(),
+                           passes::MicroBatches{.skipped = skipped, .parts = &parts});
+    if (parts == 0) break;
+    const char* const layers =
+        skipped > 0 ? " of the batch after the first layers" : " of the batch";
+    list.push_back(alternative(std::move(made),
+                               cat("computes ", parts, " parts", layers, " one after another")));
+  }
+  return list;
+}
+
+// Ways to compute the function that may need fewer bytes: tables whole or in smaller parts, a part
+// of the batch at a time, and loops that keep fewer and fewer states. The first is the usual one.
 std::vector<fit::Alternative> alternatives_of(const TracedGraph& traced, const ProgramKey& key,
                                               const compile::Interface& interface,
                                               std::shared_ptr<const Graph> usual) {
@@ -197,7 +217,7 @@ std::vector<fit::Alternative> alternatives_of(const TracedGraph& traced, const P
   };
   std::vector<fit::Alternative> list;
   list.push_back({std::move(usual)});
-  if ((key.sizes().empty() && traced.gradients.requests.empty()) || !traced.fuse) return list;
+  if ((key.sizes().empty() && traced.as_traced == nullptr) || !traced.fuse) return list;
   const Graph graph = graph_at(traced, key.sizes()).graph;
   const auto has_more_regions = [&](const Graph& other) {
     return other.regions.size() != list[0].graph->regions.size();
@@ -207,18 +227,25 @@ std::vector<fit::Alternative> alternatives_of(const TracedGraph& traced, const P
   Graph fine = optimised(graph, passes::SplitOptions{int64_t{64} << 10, int64_t{32} << 10});
   if (has_more_regions(fine))
     list.push_back(alternative(std::move(fine), "computes tables in smaller parts"));
+  for (fit::Alternative& each : with_micro_batches(traced, interface, graph))
+    list.push_back(std::move(each));
   if (!traced.gradients.has_choices()) return list;
   int64_t most_trips = 0;
   const std::vector<int64_t> values = traced.sizes.evaluate(key.sizes());
   for (const passes::LoopCost& cost : traced.gradients.costs)
     most_trips = std::max(
         most_trips, cost.trips.is_any() ? int64_t{64} : traced.sizes.value_of(cost.trips, values));
-  for (int thinned = 1; most_trips >> thinned >= 4; ++thinned) {
+  // A state for every trip is less than all that the trips of a loop have computed.
+  const bool keeps_all = std::any_of(
+      traced.gradients.costs.begin(), traced.gradients.costs.end(),
+      [](const passes::LoopCost& cost) { return cost.chosen.save == LoopAttrs::Save::all; });
+  for (int thinned = keeps_all ? 0 : 1; most_trips >> thinned >= 4; ++thinned) {
     std::optional<Graph> kept = made_again(traced, key.sizes(), {.thinned = thinned});
     if (!kept) break;
-    list.push_back(
-        alternative(optimised(std::move(*kept), passes::SplitOptions()),
-                    cat("loops keep a state for every ", int64_t{1} << thinned, " trips")));
+    list.push_back(alternative(
+        optimised(std::move(*kept), passes::SplitOptions()),
+        thinned == 0 ? std::string("loops keep only the state of every trip")
+                     : cat("loops keep a state for every ", int64_t{1} << thinned, " trips")));
   }
   return list;
 }

@@ -64,7 +64,7 @@ std::optional<int64_t> peak_with_recomputed(const TracedGraph& traced, const Pro
 
 // What gradients keep, if not what the trace chose.
 struct KeptChoice {
-  int thinned = 0;  // See GradientSettings.
+  std::optional<int> thinned = {};  // See GradientSettings.
   decltype(passes::GradientSettings::save_at) save_at = {};
   passes::Rewritten rewritten = {};
 };

@@ -354,6 +354,17 @@ bool may_be_made_again(const passes::GradientHistory& history,
   return history.can_repeat && (!history.loops.empty() || !recomputed.empty());
 }
 
+// Whether a budget may want the graph before passes: gradients of contractions can be computed for
+// a part of the batch at a time. Of a very large program, another graph would take too much memory.
+bool may_be_cut(const TracedGraph& traced) {
+  constexpr size_t kMostNodes = 8000;
+  return traced.fuse && traced.graph.nodes.size() <= kMostNodes &&
+         std::any_of(traced.graph.nodes.begin(), traced.graph.nodes.end(), [](const Node& node) {
+           return node.gradient_of != nullptr && node.op != nullptr &&
+                  node.op->family == Family::contract;
+         });
+}
+
 // A parameter, for people: "argument 0", "Variable w", "a captured tensor".
 std::string named(const FunctionTrace& made, size_t parameter) {
   const Trace::Parameter& which = made.traced.parameters[parameter];
@@ -440,8 +451,8 @@ std::shared_ptr<FunctionTrace> trace_function(const UserFunction& function, Trac
   place_parameters(*made, call);
   made->trace_ms = milliseconds_since(start);
   const auto optimising = std::chrono::steady_clock::now();
-  const bool has_gradients = !made->traced.gradients.requests.empty();
-  if ((taping() || has_gradients) && made->input.open.empty())
+  const bool is_read = taping() || !made->traced.gradients.requests.empty();
+  if ((is_read || may_be_cut(made->traced)) && made->input.open.empty())
     made->traced.as_traced = std::make_shared<const Graph>(made->traced.graph);
   if (options.optimised) optimise(*made, options.watch);
   made->optimise_ms = milliseconds_since(optimising);

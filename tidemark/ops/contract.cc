@@ -22,6 +22,7 @@ ConvSpec ConvSpec::from(const Attrs& attrs) {
   spec.groups = read.integer();
   const std::span<const int64_t> spread = read.integers();
   std::ranges::copy(spread.first(std::min(spread.size(), spec.axes)), spec.spread);
+  spec.by_channel = read.boolean();
   return spec;
 }
 
@@ -34,7 +35,8 @@ Attrs ConvSpec::attrs() const {
       .add(sizes(pad_high))
       .add(numbers(dilation))
       .add(groups)
-      .add(is_spread() ? numbers(spread) : std::span<const int64_t>());
+      .add(is_spread() ? numbers(spread) : std::span<const int64_t>())
+      .add(by_channel);
 }
 
 Dim ConvSpec::out_size(size_t axis, Dim in, int64_t kernel) const {
@@ -154,15 +156,6 @@ void reference_matmul(const ReferenceContext& context) {
   });
 }
 
-void reference_accumulate(const ReferenceContext& context) {
-  reference_matmul({context.op, context.operands.subspan(1), context.result, context.attrs});
-  reference::for_each_index(context.result.shape, [&](std::span<const int64_t>, int64_t i) {
-    reference::write(
-        context.result, i,
-        reference::read_float(context.operands[0], i) + reference::read_float(context.result, i));
-  });
-}
-
 namespace {
 
 struct ConvNames {
@@ -219,11 +212,23 @@ void check_conv(const InferContext& context, const ConvNames& names, size_t axes
   }
 }
 
+bool can_add_by_channel(const ConvSpec& spec, DType dtype) {
+  return spec.axes == 2 && spec.groups == 1 && !spec.is_spread() &&
+         (dtype == DType::f32 || dtype == DType::f64);
+}
+
 TensorType infer_conv(const InferContext& context, size_t axes) {
   check_conv(context, kConvNames[axes - 2], axes);
   const TensorType& x = context.operands[0];
   const TensorType& w = context.operands[1];
   const ConvSpec spec = ConvSpec::from(context.attrs);
+  if (spec.by_channel && !can_add_by_channel(spec, x.dtype)) {
+    throw UserError(cat(kConvNames[axes - 2].name,
+                        ": adds up by channel only flat images of f32 or "
+                        "f64 in one group, got ",
+                        x, " in ", spec.groups),
+                    context.at, "leave by_channel out");
+  }
   Shape shape{x.shape[0]};
   for (size_t i = 0; i < axes; ++i) {
     const auto axis = static_cast<int64_t>(i);
@@ -309,11 +314,12 @@ Term grad_conv_image(const GradContext& context, const ConvSpec& spec) {
 }
 
 // The gradient by the kernel is the convolution of x with g as the kernel: the batch takes the role
-// of the channels, and strides and dilations are exchanged.
+// of the channels, and strides and dilations are exchanged. It adds up image by image.
 Term grad_conv_kernel(const GradContext& context, const ConvSpec& spec) {
   const Term x = context.operands[0], w = context.operands[1];
   ConvSpec over = spec;
   std::swap(over.stride, over.dilation);
+  over.by_channel = can_add_by_channel(over, x.dtype());
   const Term image = swap_within_groups(x, 0, spec.groups);
   const Term taps = conv_of(spec.axes).apply({image, first_inward(context.g)}, over.attrs());
   // Pixels that the strides never reach would become taps beyond the last one: they are cropped.
@@ -359,6 +365,18 @@ int64_t met(const ConvSpec& spec, size_t axis, int64_t output, int64_t tap, int6
 TensorType infer_conv2d(const InferContext& context) { return infer_conv(context, 2); }
 TensorType infer_conv3d(const InferContext& context) { return infer_conv(context, 3); }
 
+TensorType infer_accumulate_conv2d(const InferContext& context) {
+  const TensorType added =
+      infer_conv2d({context.op, context.operands.subspan(1), context.attrs, context.at});
+  if (context.operands[0] != added || !ConvSpec::from(context.attrs).by_channel) {
+    throw UserError(cat("accumulate_conv2d: takes a convolution by channel and a sum of the same "
+                        "type, got ",
+                        context.operands[0], " and ", added),
+                    context.at, "cast the sum to the type of the convolution");
+  }
+  return added;
+}
+
 Term grad_conv(const GradContext& context, int index) {
   const Term operand = context.operands[static_cast<size_t>(index)];
   // An empty result has a gradient of zeros.
@@ -396,6 +414,29 @@ void reference_conv(const ReferenceContext& context) {
     });
     reference::write(context.result, i, total);
   });
+}
+
+namespace {
+
+// Adds the first operand to what the result has.
+void add_first(const ReferenceContext& context) {
+  reference::for_each_index(context.result.shape, [&](std::span<const int64_t>, int64_t i) {
+    reference::write(
+        context.result, i,
+        reference::read_float(context.operands[0], i) + reference::read_float(context.result, i));
+  });
+}
+
+}  // namespace
+
+void reference_accumulate(const ReferenceContext& context) {
+  reference_matmul({context.op, context.operands.subspan(1), context.result, context.attrs});
+  add_first(context);
+}
+
+void reference_accumulate_conv2d(const ReferenceContext& context) {
+  reference_conv({context.op, context.operands.subspan(1), context.result, context.attrs});
+  add_first(context);
 }
 
 }  // namespace rule

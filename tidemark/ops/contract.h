@@ -20,6 +20,10 @@ struct ConvSpec {
   // Pixels lie this far apart, with nothing between them: the gradient by the image is the
   // convolution of a gradient that is spread by the strides. An empty list says 1 for all axes.
   int64_t spread[kMostAxes] = {1, 1, 1};
+  // Whether it adds up channel by channel (contract.h in emit/contract), so that parts of the
+  // channels can be computed one after another. Of flat images of f32 or f64 in one group, which
+  // are not spread.
+  bool by_channel = false;
   size_t axes = 2;
 
   static ConvSpec from(const Attrs& attrs);
@@ -34,11 +38,13 @@ TensorType infer_matmul(const InferContext& context);
 TensorType infer_accumulate(const InferContext& context);
 TensorType infer_conv2d(const InferContext& context);
 TensorType infer_conv3d(const InferContext& context);
+TensorType infer_accumulate_conv2d(const InferContext& context);
 Term grad_matmul(const GradContext& context, int index);
 Term grad_conv(const GradContext& context, int index);
 void reference_matmul(const ReferenceContext& context);
 void reference_accumulate(const ReferenceContext& context);
 void reference_conv(const ReferenceContext& context);
+void reference_accumulate_conv2d(const ReferenceContext& context);
 }  // namespace rule
 
 inline constexpr AttrDef kConvAttrs[] = {{"stride", AttrKind::integers, AttrRole::window},
@@ -46,7 +52,8 @@ inline constexpr AttrDef kConvAttrs[] = {{"stride", AttrKind::integers, AttrRole
                                          {"pad_high", AttrKind::sizes, AttrRole::window_padding},
                                          {"dilation", AttrKind::integers, AttrRole::window},
                                          {"groups", AttrKind::integer, AttrRole::groups},
-                                         {"spread", AttrKind::integers}};
+                                         {"spread", AttrKind::integers},
+                                         {"by_channel", AttrKind::boolean}};
 
 inline constexpr CallDef kMatmulCalls[] = {
     {"matmul", "a: tensor, b: tensor, transpose_a: bool = false, transpose_b: bool = false"}};
@@ -74,6 +81,7 @@ inline constexpr NamedOp conv2d = {
     .family = Family::contract,
     .arity = 2,
     .accepts = TypeSet::numbers,
+    .cutting = Cutting::convolution,
     .attrs = kConvAttrs,
     .calls = kConv2dCalls,
     .infer = rule::infer_conv2d,
@@ -112,6 +120,21 @@ inline constexpr NamedOp accumulate = {
     .no_gradient = "it is part of programs only",
     .reference = rule::reference_accumulate,
     .routine = Routine::accumulate,
+    .updates_first = true,
+};
+
+// The same for a convolution by channel, in parts along the channels.
+inline constexpr NamedOp accumulate_conv2d = {
+    .name = "accumulate_conv2d",
+    .brief = "The first operand plus the convolution of the others, channel by channel.",
+    .family = Family::contract,
+    .arity = 3,
+    .accepts = TypeSet::numbers,
+    .attrs = kConvAttrs,
+    .infer = rule::infer_accumulate_conv2d,
+    .no_gradient = "it is part of programs only",
+    .reference = rule::reference_accumulate_conv2d,
+    .routine = Routine::accumulate_conv2d,
     .updates_first = true,
 };
 

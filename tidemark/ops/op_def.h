@@ -54,13 +54,14 @@ enum class Batching : uint8_t {
 
 // The part of its operands that a part of the result along one axis depends on (passes/slicing.h).
 enum class Cutting : uint8_t {
-  none,       // All of them, or unknown.
-  alike,      // The same part of each, if all have the axis and no attribute concerns it.
-  broadcast,  // The same part of operands that have the axis; all of the others.
-  fold,       // Of a reduction: the same part, if the reduced axes come after it.
-  reshape,    // Of a reshape: the part with the same elements.
-  permute,    // Of a transpose: the same part of the permuted axis.
-  product,    // Of a matrix product: rows of a, columns of b, or the batch of both.
+  none,         // All of them, or unknown.
+  alike,        // The same part of each, if all have the axis and no attribute concerns it.
+  broadcast,    // The same part of operands that have the axis; all of the others.
+  fold,         // Of a reduction: the same part, if the reduced axes come after it.
+  reshape,      // Of a reshape: the part with the same elements.
+  permute,      // Of a transpose: the same part of the permuted axis.
+  product,      // Of a matrix product: rows of a, columns of b, or the batch of both.
+  convolution,  // Of a convolution: images.
 };
 
 // The kind of control flow of a node with regions; ops/program.h describes its regions.

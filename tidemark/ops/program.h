@@ -155,7 +155,7 @@ inline constexpr NamedOp transfer_back = {
     .transfers = true};
 
 inline constexpr const NamedOp* kProgramOps[] = {
-    &accumulate, &call,         &cond,       &constant, &group,        &loop,
-    &map,        &reverse_loop, &size_value, &transfer, &transfer_back};
+    &accumulate, &accumulate_conv2d, &call,       &cond,     &constant,     &group, &loop,
+    &map,        &reverse_loop,      &size_value, &transfer, &transfer_back};
 
 }  // namespace tidemark::ops

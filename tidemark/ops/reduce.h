@@ -63,7 +63,7 @@ inline constexpr ReduceOp min = {
 };
 inline constexpr ReduceOp prod = {
     .name = "prod",
-    .brief = "The product of elements; integers multiply in i64.",
+    .brief = "The product of elements; integers multiply in 64 bits.",
     .monoid = Monoid::product,
     .widens = true,
     .grad = rule::grad_prod,
@@ -71,7 +71,7 @@ inline constexpr ReduceOp prod = {
 };
 inline constexpr ReduceOp sum = {
     .name = "sum",
-    .brief = "The sum of elements; integers add in i64.",
+    .brief = "The sum of elements; integers add in 64 bits.",
     .monoid = Monoid::sum,
     .widens = true,
     .grad = [](Term g, Term x, Term, const AxisList&) { return term::broadcast_to(g, x.shape()); },

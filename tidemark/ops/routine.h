@@ -10,6 +10,7 @@ namespace tidemark {
 enum class Routine : uint8_t {
   none,
   accumulate,
+  accumulate_conv2d,
   arange,
   cholesky,
   concat,
@@ -20,6 +21,7 @@ enum class Routine : uint8_t {
   cumsum,
   eigh,
   expm,
+  fft,
   first_equal,
   gather,
   linear_scan,

@@ -1,5 +1,6 @@
-// Running products and extrema along an axis, linear recurrences, searches in sorted rows, and
-// resampling: every element of the result is a weighted sum of neighbours along an axis.
+// Running products and extrema along an axis, linear recurrences, searches in sorted rows, Fourier
+// transforms, and resampling: every element of the result is a weighted sum of neighbours along an
+// axis.
 // `cumsum` and `sort` are in indexing.h.
 #pragma once
 
@@ -10,14 +11,17 @@ namespace tidemark::ops {
 
 namespace rule {
 TensorType infer_extremum_scan(const InferContext& context);
+TensorType infer_fourier(const InferContext& context);
 TensorType infer_linear_scan(const InferContext& context);
 TensorType infer_resample(const InferContext& context);
 TensorType infer_searchsorted(const InferContext& context);
 Term grad_cumprod(const GradContext& context, int index);
+Term grad_fourier(const GradContext& context, int index);
 Term grad_linear_scan(const GradContext& context, int index);
 Term grad_resample(const GradContext& context, int index);
 void reference_cumprod(const ReferenceContext& context);
 void reference_extremum_scan(const ReferenceContext& context);
+void reference_fourier(const ReferenceContext& context);
 void reference_linear_scan(const ReferenceContext& context);
 void reference_resample(const ReferenceContext& context);
 void reference_searchsorted(const ReferenceContext& context);
@@ -67,7 +71,7 @@ inline constexpr CallDef kCumprodCalls[] = {
     {"cumprod", "x: tensor, axis: int = 0, exclusive: bool = false, reverse: bool = false"}};
 inline constexpr NamedOp cumprod = {
     .name = "cumprod",
-    .brief = "Running products along an axis, in order; integers multiply in i64.",
+    .brief = "Running products along an axis, in order; integers multiply in 64 bits.",
     .family = Family::scan,
     .batching = Batching::leading,
     .cutting = Cutting::alike,
@@ -150,7 +154,29 @@ inline constexpr NamedOp resample = {
     .routine = Routine::resample,
 };
 
-inline constexpr const NamedOp* kScanOps[] = {&cummax,      &cummin,   &cumprod,
+// ---- Fourier transforms: a complex number is a pair of reals on the last axis, as in NumPy's
+// bytes
+
+// The transformed axis and that of the pairs.
+inline constexpr AttrDef kFourierAttrs[] = {{"axes", AttrKind::integers, AttrRole::axes},
+                                            {"inverse", AttrKind::boolean},
+                                            {"scale", AttrKind::number}};
+inline constexpr NamedOp fourier = {
+    .name = "fourier",
+    .brief =
+        "Fourier sums of pairs (re, im) along an axis, times a scale: exp(-2 pi i j k / n), or its "
+        "conjugate for the inverse.",
+    .family = Family::scan,
+    .accepts = TypeSet::floats,
+    .batching = Batching::leading,
+    .attrs = kFourierAttrs,
+    .infer = rule::infer_fourier,
+    .grad = rule::grad_fourier,
+    .reference = rule::reference_fourier,
+    .routine = Routine::fft,
+};
+
+inline constexpr const NamedOp* kScanOps[] = {&cummax,      &cummin,   &cumprod,     &fourier,
                                               &linear_scan, &resample, &searchsorted};
 
 }  // namespace tidemark::ops

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "tidemark/loops/product_block.h"
 #include "tidemark/ops/op_def.h"
 #include "tidemark/passes/residuals.h"
 
@@ -40,12 +41,37 @@ bool is_table(const Graph& graph, const Node& node) {
   });
 }
 
+bool CutSet::is_made_inside(const Slicing& reader, size_t operand, Value value) const {
+  return members_.contains(value.node) && reader.operands[operand] != Slicing::kWhole &&
+         members_.at(value.node).result == reader.operands[operand];
+}
+
+bool CutSet::is_read_outside(int32_t number) const {
+  if (facts_.is_result[static_cast<size_t>(number)]) return true;
+  const std::vector<RegionFacts::Read>& readers = facts_.readers(number);
+  return std::any_of(readers.begin(), readers.end(),
+                     [&](const RegionFacts::Read& read) { return !members_.contains(read.node); });
+}
+
+bool CutSet::adds_up(int32_t number, const Slicing& slicing, int64_t units) const {
+  if (slicing.sums == Slicing::Sums::no) return true;
+  const Shape& summed = graph_.type(node(number).inputs[0]).shape;
+  const int64_t of_unit = size_along(summed, slicing.operands[0], units_) / units_;
+  if (node(number).op->cutting == Cutting::convolution) {
+    const Shape& kernel = graph_.type(node(number).inputs[1]).shape;
+    const int64_t channels = channels_of_block(kernel[0] * kernel[1]);
+    return channels > 0 && units * of_unit % channels == 0;
+  }
+  const int64_t terms = units * of_unit * slicing.terms;
+  const int64_t blocks = terms / kProductBlock;
+  const bool is_subtree = slicing.sums == Slicing::Sums::products || (blocks & (blocks - 1)) == 0;
+  return terms % kProductBlock == 0 && is_subtree;
+}
+
 Cut::Cut(const Graph& graph, const RegionFacts& facts, const Where& where)
-    : graph_(graph),
-      facts_(facts),
+    : CutSet(graph, facts, where.units),
       where_(where),
       table_size_(node(where.table).results[0].shape.size()),
-      members_(graph.nodes.size()),
       first_(facts.position(where.table)),
       last_(first_) {}
 
@@ -61,18 +87,6 @@ bool Cut::gives_large(int32_t number) const {
   for (size_t r = 0; r < node(number).results.size(); ++r)
     if (is_large({number, static_cast<int16_t>(r)})) return true;
   return false;
-}
-
-bool Cut::is_made_inside(const Slicing& reader, size_t operand, Value value) const {
-  return members_.contains(value.node) && reader.operands[operand] != Slicing::kWhole &&
-         members_.at(value.node).result == reader.operands[operand];
-}
-
-bool Cut::is_read_outside(int32_t number) const {
-  if (facts_.is_result[static_cast<size_t>(number)]) return true;
-  const std::vector<RegionFacts::Read>& readers = facts_.readers(number);
-  return std::any_of(readers.begin(), readers.end(),
-                     [&](const RegionFacts::Read& read) { return !members_.contains(read.node); });
 }
 
 bool Cut::grow() {

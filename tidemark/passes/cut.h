@@ -66,7 +66,36 @@ class Members {
   std::vector<std::pair<int32_t, Slicing>> list_;
 };
 
-class Cut {
+// Nodes of a region that are computed part by part along one axis, which is cut into units.
+class CutSet {
+ public:
+  const Members& members() const { return members_; }
+  int64_t units() const { return units_; }
+  // Whether a node is computed part by part. Other members are views of outside values.
+  bool computes(int32_t node) const { return computes_[static_cast<size_t>(node)] != 0; }
+  // Whether it is no member and depends on members that compute; for nodes before the last member.
+  bool depends(int32_t node) const { return depends_[static_cast<size_t>(node)] != 0; }
+  bool is_read_outside(int32_t node) const;
+  // The operand's producer, if it is a member that provides the parts the reader needs.
+  bool is_made_inside(const Slicing& reader, size_t operand, Value value) const;
+  // Whether sums over parts of this many units have the bits of the whole sum.
+  bool adds_up(int32_t node, const Slicing& slicing, int64_t units) const;
+
+ protected:
+  CutSet(const Graph& graph, const RegionFacts& facts, int64_t units)
+      : graph_(graph), facts_(facts), units_(units), members_(graph.nodes.size()) {}
+
+  const Node& node(int32_t number) const { return graph_.nodes[static_cast<size_t>(number)]; }
+
+  const Graph& graph_;
+  const RegionFacts& facts_;
+  const int64_t units_;
+  Members members_;
+  std::vector<uint8_t> computes_, depends_;  // By node: flags.
+};
+
+// The set around a table: it grows until no large value is read outside it.
+class Cut : public CutSet {
  public:
   // The cut along an axis of the result of `table`, in this many units. With `forward_only`, reads
   // by gradients are ignored. With `joins_views`, nodes that read a large view of an outside value
@@ -82,26 +111,16 @@ class Cut {
   // Whether the set is valid: no large value is read outside it, and no input of it depends on it.
   bool grow();
 
-  int64_t units() const { return where_.units; }
   int64_t table_bytes() const;
   int64_t axis() const { return where_.axis; }
   int32_t table() const { return where_.table; }
-  const Members& members() const { return members_; }
-  // Whether a node is computed part by part. Other members are views of outside values.
-  bool computes(int32_t node) const { return computes_[static_cast<size_t>(node)] != 0; }
-  // Whether it is no member and depends on members that compute; for nodes before the last member.
-  bool depends(int32_t node) const { return depends_[static_cast<size_t>(node)] != 0; }
   // Whether `joins_views` made a difference, or could have.
   bool has_met_views() const { return has_met_views_; }
   bool is_large(Value value) const;
   // Whether any result of a node is.
   bool gives_large(int32_t node) const;
-  bool is_read_outside(int32_t node) const;
-  // The operand's producer, if it is a member that provides the parts the reader needs.
-  bool is_made_inside(const Slicing& reader, size_t operand, Value value) const;
 
  private:
-  const Node& node(int32_t number) const { return graph_.nodes[static_cast<size_t>(number)]; }
   bool add(int32_t number, const std::optional<Slicing>& slicing);
   bool add_around(int32_t number);
   bool is_shown_from_outside(Value value) const;
@@ -112,15 +131,11 @@ class Cut {
   // The nodes of the region from the first member to the last.
   std::span<const int32_t> stretch() const;
 
-  const Graph& graph_;
-  const RegionFacts& facts_;
   const Where where_;
   int64_t table_size_ = 0;
-  Members members_;
   std::vector<int32_t> to_visit_;
   size_t first_, last_;  // The positions of the first member and the last.
   bool has_met_views_ = false;
-  std::vector<uint8_t> computes_, depends_;  // By node: flags.
 };
 
 }  // namespace tidemark::passes

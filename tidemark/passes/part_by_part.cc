@@ -70,12 +70,14 @@ bool is_only_ones(const Shape& shape, int64_t end) {
 
 class PartByPart {
  public:
-  PartByPart(Graph& graph, const RegionFacts& facts, const Cut& cut, const Parts& parts)
+  PartByPart(Graph& graph, const RegionFacts& facts, const CutSet& cut, const Parts& parts,
+             int32_t of)
       : graph_(graph),
         facts_(facts),
         cut_(cut),
         parts_(parts),
-        at_(graph.nodes[static_cast<size_t>(cut.table())].source),
+        of_(of),
+        at_(graph.nodes[static_cast<size_t>(of)].source),
         write_(graph, facts.region, at_) {}
 
   bool run() {
@@ -210,7 +212,8 @@ class PartByPart {
         for (Value& input : copy.inputs)
           input = Writer(graph_, into, at_).cast(input, added_in(copy.results[0].dtype));
       if (own.sums == Slicing::Sums::products) {
-        copy.op = &def_of(&ops::accumulate);
+        copy.op = copy.op->cutting == Cutting::convolution ? &def_of(&ops::accumulate_conv2d)
+                                                           : &def_of(&ops::accumulate);
         copy.inputs.insert(0, from.carried.at(number));
       }
       copy.results = check_node(graph_, copy);
@@ -363,8 +366,7 @@ class PartByPart {
       control.attrs = Attrs().add(slices).add(trips).add(for_each_thread).add(AxisList());
     }
     control.results = check_node(graph_, control);
-    if (!facts_.is_forward[static_cast<size_t>(cut_.table())])
-      control.gradient_of = node(cut_.table()).gradient_of;
+    if (!facts_.is_forward[static_cast<size_t>(of_)]) control.gradient_of = node(of_).gradient_of;
     return graph_.add_node(facts_.region, std::move(control));
   }
 
@@ -378,8 +380,9 @@ class PartByPart {
 
   Graph& graph_;
   const RegionFacts& facts_;
-  const Cut& cut_;
+  const CutSet& cut_;
   const Parts parts_;
+  const int32_t of_;
   const Source at_;
   Writer write_;
   std::vector<int32_t> members_;  // In order.
@@ -391,9 +394,9 @@ class PartByPart {
 
 }  // namespace
 
-bool compute_part_by_part(Graph& graph, const RegionFacts& facts, const Cut& cut,
-                          const Parts& parts) {
-  return PartByPart(graph, facts, cut, parts).run();
+bool compute_part_by_part(Graph& graph, const RegionFacts& facts, const CutSet& cut,
+                          const Parts& parts, int32_t of) {
+  return PartByPart(graph, facts, cut, parts, of).run();
 }
 
 }  // namespace tidemark::passes

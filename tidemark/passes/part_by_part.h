@@ -14,8 +14,9 @@ struct Parts {
   int64_t rest() const { return all % units; }
 };
 
-// Returns false, and changes nothing, if that would reorder effects.
-bool compute_part_by_part(Graph& graph, const RegionFacts& facts, const Cut& cut,
-                          const Parts& parts);
+// `of` is the node that the control flow is named after: it has its line. Returns false, and
+// changes nothing, if that would reorder effects.
+bool compute_part_by_part(Graph& graph, const RegionFacts& facts, const CutSet& cut,
+                          const Parts& parts, int32_t of);
 
 }  // namespace tidemark::passes

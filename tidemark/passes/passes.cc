@@ -18,6 +18,11 @@ constexpr Pass fusing(std::string_view name) {
 void run_fold(Graph& graph, const Machine& machine, const PassOptions&) {
   fold(graph, machine.compute);
 }
+void run_micro_batches(Graph& graph, const Machine&, const PassOptions& options) {
+  if (!options.micro_batches) return;
+  const int64_t parts = micro_batches(graph, *options.micro_batches);
+  if (options.micro_batches->parts != nullptr) *options.micro_batches->parts = parts;
+}
 void run_split(Graph& graph, const Machine&, const PassOptions& options) {
   if (options.split) split(graph, *options.split);
 }
@@ -40,6 +45,7 @@ constexpr Pass kPasses[] = {
     plain<remove_dead>("remove_dead"),
     plain<trim>("trim"),
     plain<recompute>("recompute"),
+    {"micro_batches", run_micro_batches, true},
     {"split", run_split, true},
     fusing<accumulate>("accumulate"),
     {"fuse", run_fuse, true},

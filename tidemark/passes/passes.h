@@ -86,6 +86,17 @@ struct SplitOptions {
 };
 void split(Graph& graph, const SplitOptions& options = {});
 
+// Computes the forward pass and its gradients for a part of the batch at a time, so that the
+// activations of only one part exist at once; gradients are added up in place. Returns the number
+// of parts; 0, and changes nothing, if that is not worth it. Requires all sizes to be known.
+struct MicroBatches {
+  // The share of the forward pass, from its beginning, that is left as it is, with its gradients:
+  // the sums that a loop carries take bytes too.
+  double skipped = 0;
+  int64_t* parts = nullptr;  // Gets the number of parts, if given.
+};
+int64_t micro_batches(Graph& graph, const MicroBatches& options = {});
+
 // Accumulates a product directly into the sum that a loop carries, such as gradients of weights, if
 // no rounding changes. The product itself is then never stored.
 void accumulate(Graph& graph);
@@ -125,11 +136,12 @@ struct Machine {
 
 // Properties of the program that passes need; layout/layout.h has those of an interface.
 struct PassOptions {
-  bool fuse = true;                   // False: every op is a separate step.
-  Fusions* fusions = nullptr;         // Of the same graph at other sizes; see `fuse`.
-  std::vector<int32_t> updates = {};  // See `order`.
-  BytesNeeded needed = {};            // See `order`.
-  bool frees_early = false;           // See `order`.
+  bool fuse = true;                                // False: every op is a separate step.
+  Fusions* fusions = nullptr;                      // Of the same graph at other sizes; see `fuse`.
+  std::vector<int32_t> updates = {};               // See `order`.
+  BytesNeeded needed = {};                         // See `order`.
+  bool frees_early = false;                        // See `order`.
+  std::optional<MicroBatches> micro_batches = {};  // Nothing: the batch stays whole.
   std::optional<SplitOptions> split = SplitOptions();  // Nothing: tables stay whole.
 };
 

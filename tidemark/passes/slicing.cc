@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "tidemark/ops/contract.h"
 #include "tidemark/ops/op_def.h"
 
 namespace tidemark::passes {
@@ -166,6 +167,23 @@ struct CutAxis {
   int64_t axis, units, span;
 };
 
+// Images, of which the kernel is the same for all.
+std::optional<Slicing> of_convolution(const Node& node, int64_t axis, int64_t units) {
+  if (axis != 0 || span_of(node.results[0].shape, 0, units) != 1) return {};
+  return Slicing{.result = 0, .operands = {0, Slicing::kWhole}};
+}
+// Channels are added up, those of the image with those of the kernel.
+std::optional<Slicing> by_operand_of_convolution(const Graph& graph, const Node& node,
+                                                 size_t operand, int64_t axis, int64_t units) {
+  constexpr int64_t kOfImage = 3, kOfKernel = 2;
+  if (axis != (operand == 0 ? kOfImage : kOfKernel))
+    return operand == 0 ? of_convolution(node, axis, units) : std::nullopt;
+  if (!ops::ConvSpec::from(node.attrs).by_channel ||
+      span_of(graph.type(node.inputs[0]).shape, kOfImage, units) != 1)
+    return {};
+  return Slicing{.operands = {kOfImage, kOfKernel}, .sums = Slicing::Sums::products};
+}
+
 // The axis of an operand that an axis of the result depends on.
 Axis operand_axis(const Graph& graph, const Node& node, Value operand, const CutAxis& cut) {
   const auto& [axis, units, span] = cut;
@@ -213,6 +231,7 @@ std::optional<Slicing> slicing_of_result(const Graph& graph, const Node& node, i
   const CutAxis cut{axis, units, span_of(node.results[0].shape, axis, units)};
   if (cut.span == 0) return {};
   if (node.op->cutting == Cutting::product) return of_matmul(graph, node, axis, units);
+  if (node.op->cutting == Cutting::convolution) return of_convolution(node, axis, units);
   Slicing slicing{.result = axis};
   for (const Value input : node.inputs) {
     const Axis own = operand_axis(graph, node, input, cut);
@@ -229,6 +248,8 @@ std::optional<Slicing> slicing_by_operand(const Graph& graph, const Node& node, 
   std::optional<Slicing> slicing;
   if (node.op->cutting == Cutting::product) {
     slicing = by_operand_of_matmul(graph, node, operand, axis, units);
+  } else if (node.op->cutting == Cutting::convolution) {
+    slicing = by_operand_of_convolution(graph, node, operand, axis, units);
   } else if (node.op->cutting == Cutting::fold && contains(node.attrs.read().integers(), axis)) {
     slicing = sum_over(graph, node, axis, units);
   } else {

@@ -13,7 +13,6 @@
 #include <memory>
 #include <set>
 
-#include "tidemark/loops/product_block.h"
 #include "tidemark/ops/contract.h"
 #include "tidemark/ops/op_def.h"
 #include "tidemark/passes/cut.h"
@@ -100,21 +99,13 @@ class Splitter {
 
   bool split(int32_t table) {
     const SplitPlan found = find(table);
-    return found.cut != nullptr && compute_part_by_part(graph_, *facts_, *found.cut, found.parts);
+    return found.cut != nullptr &&
+           compute_part_by_part(graph_, *facts_, *found.cut, found.parts, table);
   }
 
-  // Whether sums over parts of this many units have the bits of the whole sum.
   bool adds_up(const Cut& cut, int64_t units) const {
     return std::all_of(cut.members().begin(), cut.members().end(), [&](const auto& member) {
-      const Slicing& slicing = member.second;
-      if (slicing.sums == Slicing::Sums::no) return true;
-      const Shape& summed = graph_.type(node(member.first).inputs[0]).shape;
-      const int64_t of_unit = size_along(summed, slicing.operands[0], cut.units()) / cut.units();
-      const int64_t terms = units * of_unit * slicing.terms;
-      const int64_t blocks = terms / kProductBlock;
-      const bool is_subtree =
-          slicing.sums == Slicing::Sums::products || (blocks & (blocks - 1)) == 0;
-      return terms % kProductBlock == 0 && is_subtree;
+      return cut.adds_up(member.first, member.second, units);
     });
   }
 

@@ -53,6 +53,10 @@ def warn(text):
     warnings.warn(text, stacklevel=level + 1)
 
 
+class UnknownBytes(InvalidArgumentError):
+    """A trace came to what has no size before it runs. Functions that may run op by op do so instead."""
+
+
 def translated(error):
     """TensorFlow's class for an error of Tidemark's, with the same text."""
     if isinstance(error, (td.OutOfMemory, td.OverBudget)):

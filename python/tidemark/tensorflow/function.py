@@ -7,7 +7,7 @@ import numpy as np
 import tidemark as td
 
 from . import dialect, nest
-from .errors import translated, warn
+from .errors import UnknownBytes, translated, warn
 from .gradients import run_traced
 from .shapes import TensorSpec
 from .tensor import Tensor, convert, is_tensor, spec_of, wrap
@@ -144,6 +144,7 @@ class Function:
         self._parameters = _parameters(f)
         self._concrete, self._warned = {}, False  # By key, the most recently made last.
         self._methods = {}
+        self._runs_op_by_op = False  # What it holds has no size before it runs.
         self.traces = 0
 
     python_function = property(lambda self: self._f)
@@ -156,8 +157,21 @@ class Function:
     def __call__(self, *args, **kwargs):
         if _run_eagerly:
             return self._f(*args, **kwargs)
+        if self._runs_op_by_op and not td.is_tracing():
+            return self._run_op_by_op(args, kwargs)
         concrete, tensors = self._find(args, kwargs)
-        return concrete.call(tensors)
+        try:
+            return concrete.call(tensors)
+        except UnknownBytes as error:
+            if td.is_tracing() or self.jit_compile:
+                raise
+            self._runs_op_by_op = True
+            warn(f"{self.__name__} is not compiled: every call runs it as Python, op by op. {error}")
+        return self._run_op_by_op(args, kwargs)
+
+    def _run_op_by_op(self, args, kwargs):
+        args, kwargs = nest.map_structure(_argument, self._bound(args, kwargs))
+        return nest.map_structure(_plain, self._f(*args, **kwargs))
 
     def _find(self, args, kwargs):
         arguments = self._bound(args, kwargs)

@@ -19,7 +19,7 @@ REFUSED = {
     "ragged": "ragged tensors are not here: tf.data.Dataset.padded_batch and tf.sequence_mask pad rows",
     "RaggedTensor": "ragged tensors are not here: tf.data.Dataset.padded_batch and tf.sequence_mask pad rows",
     "SparseTensor": "sparse tensors are not here: tf.gather and tf.math.segment_sum compute on rows",
-    "signal": "Tidemark has no op for fft yet",
+    "signal": "transforms are in td.fft, where complex numbers are pairs of reals on the last axis",
     "distribute": "Tidemark computes in one process, on all its threads",
     "lite": "Tidemark runs its own programs; td.function(f).plan(...) says what they need",
     "compat": "TensorFlow 1 is not here: its names of version 2 are",

@@ -6,7 +6,7 @@ import tidemark as td
 from tidemark.autograph.lists import Appends, Growing
 
 from . import dtypes
-from .errors import InvalidArgumentError, OutOfRangeError
+from .errors import InvalidArgumentError, OutOfRangeError, UnknownBytes
 from .shapes import TensorShape
 from .tensor import Tensor, convert, integer, integers, is_tensor, op, of_sizes, wrap
 
@@ -222,13 +222,13 @@ def _larger(a, b):
 
 
 def _refuse_dynamic():
-    raise InvalidArgumentError(
+    raise UnknownBytes(
         "TensorArray: dynamic_size=True in a traced loop whose number of trips is not known, and so the bytes are not; write TensorArray(dtype, size=n) with the most elements there can be"
     )
 
 
 def _refuse_size():
-    raise InvalidArgumentError(
+    raise UnknownBytes(
         "TensorArray: the size is a tensor whose value is known only at run time, so the bytes are not; pass a Python int, or tf.shape(x)[0], whose value the plan knows"
     )
 

@@ -159,6 +159,8 @@ void add_indexing(Maker& make) {
   make.add(ops::cumprod, {x}, attributes(int64_t{1}, false));
   make.add(ops::cumsum, {x}, attributes(int64_t{1}, true));
   make.add(ops::linear_scan, {x, x}, attributes(int64_t{1}, true));
+  const Value pairs = make.parameter(DType::f32, {3, 2});
+  make.add(ops::fourier, {pairs}, attributes(Integers{0, 1}, true, 0.5));
   make.add(ops::searchsorted, {x, x}, attributes(true));
   make.add(ops::first_equal, {rows});
   make.add(ops::sort, {x}, attributes(int64_t{1}, true));
@@ -182,6 +184,10 @@ void add_contractions(Maker& make) {
   const Value rows = make.parameter(DType::f32, {2, 3}),
               columns = make.parameter(DType::f32, {3, 4});
   make.add(ops::accumulate, {make.parameter(DType::f32, {2, 4}), rows, columns});
+  make.add(
+      ops::accumulate_conv2d,
+      {make.parameter(DType::f32, {1, 6, 6, 5}), image, make.parameter(DType::f32, {3, 3, 4, 5})},
+      ops::ConvSpec{.by_channel = true}.attrs());
 }
 
 void add_linear_algebra(Maker& make) {

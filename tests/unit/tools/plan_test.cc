@@ -110,7 +110,7 @@ TEST_F(PlanCommand, FindsTheLargestSizeOfAName) {
   const Ran rows = run("plan named.tm --largest=rows --size=columns=256 --budget=64KiB --json");
   EXPECT_EQ(rows.err, "");
   EXPECT_EQ(number(parse_json(rows.out, "json"), "largest"), 64);
-  const Ran columns = run("plan named.tm --largest=columns= --size rows=32 --budget=64KiB");
+  const Ran columns = run("plan named.tm --largest columns= --size rows=32 --budget=64KiB");
   EXPECT_EQ(columns.out, "the largest columns that fits 64.0 KiB is 512, with 64.0 KiB at once\n")
       << columns.err;
   EXPECT_EQ(run("plan named.tm --size=rows=4 --size=columns=8").code, 0);

@@ -2,12 +2,14 @@
 
 #include <algorithm>
 
+#include "tidemark/compile/cpu/copy.h"
 #include "tidemark/compile/cpu/kernels.h"
 #include "tidemark/compile/cpu/launch.h"
 #include "tidemark/compile/frame.h"
 #include "tidemark/device/cpu/features.h"
 #include "tidemark/emit/tile/tile.h"
 #include "tidemark/ops/lower.h"
+#include "tidemark/ops/pointwise.h"
 #include "tidemark/ops/structure.h"
 
 namespace tidemark::compile {
@@ -50,6 +52,11 @@ bool wants_streaming(const Frame& frame, const ArrayRef& result) {
   return frame.axes() == 1 && reinterpret_cast<uintptr_t>(result.data) % 64 == 0;
 }
 
+bool is_copy(const OpDef& op, std::span<const Input> operands, const ArrayRef& result) {
+  return (op.self == def_of(&ops::cast).self || op.self == def_of(&identity).self) &&
+         operands[0].array != nullptr && operands[0].array->dtype == result.dtype;
+}
+
 }  // namespace
 
 ArrayRef stretched(const ArrayRef& array, const Shape& shape) {
@@ -79,6 +86,7 @@ void run_pointwise(const OpDef& op, std::span<const Input> operands, const Point
   }
   frame.add(result);
   frame.collapse();
+  if (is_copy(op, operands, result) && copy_in_other_order(frame, size_of(result.dtype))) return;
 
   std::array<OperandForm, 3> forms;
   Packer form;
@@ -190,9 +198,11 @@ void run_row(const OpDef& op, const ArrayRef& operand, int64_t axis, const Array
                             .add(work.in, 2)
                             .add(work.out, 2)
                             .word();
-  if (work.order == Nest::Order::lanes && has_short_rows(work.frame))
+  if (work.order == Nest::Order::lanes && has_short_rows(work.frame, kShortRow))
     return run_short_rows(work, form);
-  CachedKernel& kernel = cached_kernel({op.self, form}, [&] { return work.nest(); });
+  const int32_t known = work.order == Nest::Order::lanes ? known_row(work.frame) : 0;
+  CachedKernel& kernel = cached_kernel(
+      {op.self, static_cast<uint64_t>(known) << 32 | form}, [&] { return work.nest(); }, known);
   if (work.order == Nest::Order::lanes)
     launch_lanes(kernel, work.frame);
   else

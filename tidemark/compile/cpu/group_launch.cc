@@ -7,6 +7,7 @@
 #include "tidemark/base/heap.h"
 #include "tidemark/compile/cpu/launch.h"
 #include "tidemark/compile/frame.h"
+#include "tidemark/compile/narrow.h"
 #include "tidemark/compile/workspace.h"
 #include "tidemark/device/cpu/features.h"
 #include "tidemark/device/threads.h"
@@ -120,7 +121,10 @@ GroupLaunch::GroupLaunch(GroupNest group, const LaunchAxes& axes, std::vector<Bu
 }
 
 void GroupLaunch::make_kernel(KernelBatch& batch) {
-  cached_ = shared_kernel(group_.nest);
+  const bool is_whole = geometry_.folds && geometry_.lanes && chunks_.length == 0;
+  const int64_t rows = geometry_.outers * geometry_.rows;
+  cached_ = shared_kernel(group_.nest,
+                          is_whole ? known_columns(group_.nest, geometry_.columns, rows) : 0);
   batch.add(cached_, kernel_);
   group_.nest = Nest();
 }

@@ -156,7 +156,7 @@ class GroupPlanner {
 
   GroupLaunch make_main() const {
     if (!work_.schedule.folds || work_.schedule.order != Nest::Order::lanes ||
-        length_ > kShortRow || rows_ < kManyRows)
+        length_ > (work_.schedule.sweeps > 1 ? kShortRow : kShortFold) || rows_ < kManyRows)
       return make_whole();
     GroupNest group = group_nest(work_.graph, work_.schedule);
     std::vector<RowBuffer> rows;

@@ -159,8 +159,8 @@ constinit thread_local int64_t made_here = 0;
 int64_t code_made_here() { return made_here; }
 void note_code_made(const Kernel& kernel) { made_here += kernel.code_bytes; }
 
-CachedKernel::CachedKernel(const KernelKey& key, Nest nest)
-    : key_(key), nest_(std::move(nest)), weight_(weight_of(nest_)) {
+CachedKernel::CachedKernel(const KernelKey& key, Nest nest, int32_t known_columns)
+    : key_(key), nest_(std::move(nest)), known_columns_(known_columns), weight_(weight_of(nest_)) {
 #ifdef TIDEMARK_DEBUG
   verify(nest_);
 #endif
@@ -187,7 +187,7 @@ const Kernel* CachedKernel::machine_code() {
   if (kernel != nullptr || refused_.load(std::memory_order_relaxed)) return kernel;
   const Compiling compiling;
   if (!compiling.allowed()) return nullptr;
-  return adopt(compile_nest(nest_, device::isa()));
+  return adopt(compile_nest(nest_, device::isa(), known_columns_));
 }
 
 // The code to run from now on: `made`, or the code that another thread made meanwhile. Null if the
@@ -234,7 +234,8 @@ const Kernel& CachedKernel::settle() {
   return kernel != nullptr ? *kernel : tile();
 }
 
-CachedKernel& cached_kernel(const KernelKey& key, device::FunctionRef<Nest()> make) {
+CachedKernel& cached_kernel(const KernelKey& key, device::FunctionRef<Nest()> make,
+                            int32_t known_columns) {
   // The latest kernel of each hash, so that most lookups need no lock. Kernels are never destroyed,
   // so a pointer that is read here stays valid.
   constexpr size_t kSlots = 1024;
@@ -246,7 +247,7 @@ CachedKernel& cached_kernel(const KernelKey& key, device::FunctionRef<Nest()> ma
   const std::lock_guard guard(table.lock);
   if (table.kernels == nullptr) table.kernels = new Kernels;
   std::unique_ptr<CachedKernel>& kernel = (*table.kernels)[key];
-  if (kernel == nullptr) kernel = std::make_unique<CachedKernel>(key, make());
+  if (kernel == nullptr) kernel = std::make_unique<CachedKernel>(key, make(), known_columns);
   slot.store(kernel.get(), std::memory_order_release);
   return *kernel;
 }
@@ -271,33 +272,36 @@ namespace {
 using Handles = std::vector<std::shared_ptr<CachedKernel>>;
 
 // Under the lock. Releasing a kernel takes the lock too, so `seen` keeps the visited kernels alive.
-std::shared_ptr<CachedKernel> find_shared(uint64_t key, const Nest& nest, Handles& seen) {
+std::shared_ptr<CachedKernel> find_shared(uint64_t key, const Nest& nest, int32_t known_columns,
+                                          Handles& seen) {
   if (table.shared == nullptr) table.shared = new SharedKernels;
   const auto [begin, end] = table.shared->equal_range(key);
   for (auto entry = begin; entry != end; ++entry) {
     seen.emplace_back();
     seen.back() = entry->second.lock();
-    if (seen.back() != nullptr && seen.back()->nest() == nest) return seen.back();
+    if (seen.back() != nullptr && seen.back()->nest() == nest &&
+        seen.back()->known_columns() == known_columns)
+      return seen.back();
   }
   return nullptr;
 }
 
 }  // namespace
 
-std::shared_ptr<CachedKernel> shared_kernel(Nest nest) {
-  const uint64_t key = hash(nest);
+std::shared_ptr<CachedKernel> shared_kernel(Nest nest, int32_t known_columns) {
+  const uint64_t key = hash(nest) + static_cast<uint64_t>(known_columns);
   hook_table();
   Handles seen;
   {
     const std::lock_guard guard(table.lock);
-    if (auto found = find_shared(key, nest, seen)) return found;
+    if (auto found = find_shared(key, nest, known_columns, seen)) return found;
   }
   // Outside of the lock: if the handle cannot be allocated, its deleter runs immediately.
   const std::shared_ptr<CachedKernel> made(
-      new CachedKernel({}, std::move(nest)),
+      new CachedKernel({}, std::move(nest), known_columns),
       [key](const CachedKernel* kernel) { forget(key, kernel); });
   const std::lock_guard guard(table.lock);
-  if (auto found = find_shared(key, made->nest(), seen)) return found;
+  if (auto found = find_shared(key, made->nest(), known_columns, seen)) return found;
   table.shared->emplace(key, made);
   return made;
 }
@@ -345,8 +349,12 @@ class ModuleList {
   void compile_module(size_t begin, size_t end) {
     if (failed_) return;
     std::vector<Nest> nests;
-    for (size_t i = begin; i < end; ++i) nests.push_back(kernels_[i]->nest());
-    auto made = compile_nests(nests, device::isa());
+    std::vector<int32_t> known;
+    for (size_t i = begin; i < end; ++i) {
+      nests.push_back(kernels_[i]->nest());
+      known.push_back(kernels_[i]->known_columns());
+    }
+    auto made = compile_nests(nests, device::isa(), known);
     std::move(made.begin(), made.end(), made_.begin() + static_cast<int64_t>(begin));
   }
 

@@ -38,7 +38,8 @@ int64_t weight_of(const Nest& nest);
 
 class CachedKernel {
  public:
-  CachedKernel(const KernelKey& key, Nest nest);
+  // `known_columns` is the number of columns of every call, or 0: see emit/llvm/jit.h.
+  CachedKernel(const KernelKey& key, Nest nest, int32_t known_columns = 0);
   ~CachedKernel();
   CachedKernel(const CachedKernel&) = delete;
   CachedKernel& operator=(const CachedKernel&) = delete;
@@ -52,6 +53,7 @@ class CachedKernel {
   bool may_be_code();
   const KernelKey& key() const { return key_; }
   const Nest& nest() const { return nest_; }
+  int32_t known_columns() const { return known_columns_; }
   int64_t weight() const { return weight_; }
 
  private:
@@ -63,6 +65,7 @@ class CachedKernel {
 
   KernelKey key_;
   Nest nest_;
+  int32_t known_columns_;
   int64_t weight_;
   std::atomic<int64_t> work_{0};
   std::atomic<const Kernel*> ready_{nullptr};  // Machine code, after it was compiled.
@@ -72,11 +75,12 @@ class CachedKernel {
 
 // The kernel of a key; `make` returns its nest the first time. Kernels are kept for the life of the
 // process: their number is bounded by ops x dtypes x layout classes.
-CachedKernel& cached_kernel(const KernelKey& key, device::FunctionRef<Nest()> make);
+CachedKernel& cached_kernel(const KernelKey& key, device::FunctionRef<Nest()> make,
+                            int32_t known_columns = 0);
 
 // The kernel of a program's nest. Equal nests share one kernel, which lives as long as its last
 // handle.
-std::shared_ptr<CachedKernel> shared_kernel(Nest nest);
+std::shared_ptr<CachedKernel> shared_kernel(Nest nest, int32_t known_columns = 0);
 
 // The kernels of one program, compiled together after all are known: compiling many at once is
 // cheaper, and two threads share the work.

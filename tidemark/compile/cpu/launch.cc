@@ -238,10 +238,17 @@ void launch_lanes(CachedKernel& cached, const Frame& frame) {
   });
 }
 
-bool has_short_rows(const Frame& frame) {
+bool has_short_rows(const Frame& frame, int64_t most_columns) {
   const int64_t columns = frame.extents.back();
-  return columns > 1 && columns <= kShortRow && frame.axes() > 1 &&
+  return columns > 1 && columns <= most_columns && frame.axes() > 1 &&
          frame.extents[static_cast<size_t>(frame.axes() - 2)] >= kManyRows;
+}
+
+int32_t known_row(const Frame& frame) {
+  const int64_t columns = frame.extents.back();
+  const bool is_known = columns > 1 && columns <= kKnownRow && frame.axes() > 1 &&
+                        frame.extents[static_cast<size_t>(frame.axes() - 2)] >= kManyRows;
+  return is_known ? static_cast<int32_t>(columns) : 0;
 }
 
 void launch_narrow(CachedKernel& cached, const Frame& frame, std::span<const RowBuffer> buffers) {

@@ -50,7 +50,9 @@ void launch_pointwise(CachedKernel& kernel, const Frame& frame, std::span<const 
 void launch_lanes(CachedKernel& kernel, const Frame& frame);
 
 // Whether the rows of such a nest are short and many: then its narrow nest is quicker.
-bool has_short_rows(const Frame& frame);
+bool has_short_rows(const Frame& frame, int64_t most_columns);
+// The number of columns, if there are many rows of so few that kernels know it; otherwise 0.
+int32_t known_row(const Frame& frame);
 // The narrow nest of one that folds along lanes, over the frame of that one.
 void launch_narrow(CachedKernel& kernel, const Frame& frame, std::span<const RowBuffer> buffers);
 

@@ -8,6 +8,7 @@
 #include "tidemark/compile/workspace.h"
 #include "tidemark/device/threads.h"
 #include "tidemark/emit/contract/contract.h"
+#include "tidemark/emit/library/fft.h"
 #include "tidemark/emit/library/index.h"
 #include "tidemark/emit/library/resample.h"
 #include "tidemark/emit/library/scan.h"
@@ -348,6 +349,38 @@ void run_sort(const OpDef& op, const ArrayRef& x, const Attrs& attrs,
   library::sort(work, threads, scratch.data());
 }
 
+// ---- Fourier transforms
+// --------------------------------------------------------------------------
+
+// Of a dense operand [outer, axis, inner, 2].
+library::Fourier fourier_of(const Attrs& attrs, const ArrayRef& result) {
+  Attrs::Reader read = attrs.read();
+  const Split split(result.shape, read.integers()[0]);
+  const bool inverse = read.boolean();
+  return {.dtype = result.dtype,
+          .outer = split.outer,
+          .count = split.size,
+          .inner = split.inner / 2,
+          .inverse = inverse,
+          .scale = read.number(),
+          .to = result.data};
+}
+
+int64_t fft_workspace(const ArrayRef& operand, const Attrs& attrs, const ArrayRef& result) {
+  const int64_t scratch = library::fft_scratch_bytes(fourier_of(attrs, result), num_threads());
+  return Dense::bytes(operand) + granted_bytes(scratch);
+}
+
+void run_fft(const ArrayRef& operand, const Attrs& attrs, const ArrayRef& result) {
+  const Dense x(operand);
+  const int threads = num_threads();
+  library::Fourier work = fourier_of(attrs, result);
+  const Workspace scratch(library::fft_scratch_bytes(work, threads));
+  if (WorkspacePart::preparing()) return;
+  work.from = x.ref().data;
+  library::fft(work, threads, scratch.data());
+}
+
 // ---- contractions -------------------------------------------------------------------------------
 
 // The strides of an operand along the batch axes, broadcast to those of the result.
@@ -482,9 +515,56 @@ struct PackedConvolution {
   bool packs_image;
 };
 
+// A convolution that adds up by channel always has its images interleaved and the outputs of its
+// kernel contiguous: operands that lie otherwise are copied.
+struct AcrossOperands {
+  AcrossOperands(const ArrayRef& image, const ArrayRef& kernel)
+      : image(image),
+        turned(permuted(image)),
+        kernel(kernel),
+        packs_image(image.strides[0] != 1 && image.shape[0] != 1),
+        packs_kernel(kernel.strides[3] != 1 && kernel.shape[3] != 1) {}
+  int64_t copy_bytes() const {
+    return (packs_image ? Dense::bytes(turned) : 0) + (packs_kernel ? Dense::bytes(kernel) : 0);
+  }
+  // Images last; and back.
+  static ArrayRef permuted(const ArrayRef& image) {
+    ArrayRef turned = image;
+    const Dim images = image.shape[0], channels = image.shape[3];
+    turned.shape.set(0, channels);
+    turned.shape.set(3, images);
+    std::swap(turned.strides[0], turned.strides[3]);
+    return turned;
+  }
+  const ArrayRef image, turned, kernel;
+  const bool packs_image, packs_kernel;
+};
+
+void run_conv2d_by_channel(std::span<const ArrayRef> operands, const Attrs& attrs,
+                           const ArrayRef& result, bool add) {
+  const AcrossOperands given(operands[0], operands[1]);
+  const ArrayRef none{.dtype = given.image.dtype, .shape = {0}, .strides = {1}};
+  const Dense image(given.packs_image ? given.turned : none);
+  const Dense kernel(given.packs_kernel ? given.kernel : none);
+  if (WorkspacePart::preparing()) return;
+  const ArrayRef x = given.packs_image ? AcrossOperands::permuted(image.ref()) : given.image;
+  const ArrayRef w = given.packs_kernel ? kernel.ref() : given.kernel;
+  ConvolutionAcross work{.of = convolution(x, w, attrs, result),
+                         .in_c = x.strides[3],
+                         .weight_h = w.strides[0],
+                         .weight_w = w.strides[1],
+                         .weight_c = w.strides[2],
+                         .by_channel = true,
+                         .add = add};
+  work.of.in_n = 1;
+  convolve_across(work, num_threads());
+}
+
 int64_t conv_workspace(std::span<const ArrayRef> operands, const Attrs& attrs,
                        const ArrayRef& result) {
   if (result.size() == 0) return 0;
+  if (ops::ConvSpec::from(attrs).by_channel)
+    return AcrossOperands(operands[0], operands[1]).copy_bytes();
   if (lies_across(convolution(operands[0], operands[1], attrs, result), operands[0], operands[1]))
     return 0;
   const PackedConvolution packed(operands);
@@ -496,6 +576,8 @@ int64_t conv_workspace(std::span<const ArrayRef> operands, const Attrs& attrs,
 
 void run_conv(std::span<const ArrayRef> operands, const Attrs& attrs, const ArrayRef& result) {
   if (result.size() == 0) return;
+  if (ops::ConvSpec::from(attrs).by_channel)
+    return run_conv2d_by_channel(operands, attrs, result, false);
   const ArrayRef &image = operands[0], &kernel = operands[1];
   const int threads = num_threads();
   const Convolution as_it_lies = convolution(image, kernel, attrs, result);
@@ -519,6 +601,13 @@ void run_conv(std::span<const ArrayRef> operands, const Attrs& attrs, const Arra
   const Workspace scratch(convolve_scratch_bytes(work, threads));
   if (WorkspacePart::preparing()) return;
   convolve(work, threads, scratch.data());
+}
+
+void run_accumulate_conv2d(std::span<const ArrayRef> operands, const Attrs& attrs,
+                           const ArrayRef& result) {
+  if (result.size() == 0) return;
+  if (WorkspacePart::preparing() || result.data != operands[0].data) run_copy(operands[0], result);
+  run_conv2d_by_channel(operands.subspan(1), attrs, result, true);
 }
 
 // ---- linear algebra -----------------------------------------------------------------------------
@@ -582,6 +671,8 @@ int64_t library_workspace(const OpDef& op, std::span<const ArrayRef> operands, c
   switch (op.routine) {
     case Routine::accumulate:
       return matmul_workspace(operands.subspan(1), result, true);
+    case Routine::accumulate_conv2d:
+      return conv_workspace(operands.subspan(1), attrs, result);
     case Routine::conv:
       return conv_workspace(operands, attrs, result);
     case Routine::cummax:
@@ -589,6 +680,8 @@ int64_t library_workspace(const OpDef& op, std::span<const ArrayRef> operands, c
     case Routine::cumprod:
     case Routine::cumsum:
       return Dense::bytes(operands[0], result.dtype);
+    case Routine::fft:
+      return fft_workspace(operands[0], attrs, result);
     case Routine::linear_scan:
     case Routine::searchsorted:
       return Dense::bytes(operands[0]) + Dense::bytes(operands[1]);
@@ -651,6 +744,8 @@ void run_library(const OpDef& op, std::span<const ArrayRef> operands, const Attr
       return run_linalg(op, operands, attrs, results);
     case Routine::concat:
       return run_concat(operands, attrs, result);
+    case Routine::accumulate_conv2d:
+      return run_accumulate_conv2d(operands, attrs, result);
     case Routine::conv:
       return run_conv(operands, attrs, result);
     case Routine::cummax:
@@ -659,6 +754,8 @@ void run_library(const OpDef& op, std::span<const ArrayRef> operands, const Attr
     case Routine::cumsum:
     case Routine::linear_scan:
       return run_scan(op, operands, attrs, results);
+    case Routine::fft:
+      return run_fft(operands[0], attrs, result);
     case Routine::first_equal:
       return run_first_equal(operands[0], result);
     case Routine::gather:

@@ -80,12 +80,14 @@ void run_whole(const Fold& fold) {
   const Frame frame = frame_of(fold);
   const bool lanes = fold.order == Nest::Order::lanes;
   const Columns columns = columns_of(fold, frame);
-  if (lanes && has_short_rows(frame)) return run_short(fold, frame, columns);
-  const uint64_t form = static_cast<uint64_t>(fold.operand.dtype) << 8 |
+  if (lanes && has_short_rows(frame, kShortFold)) return run_short(fold, frame, columns);
+  const int32_t known = lanes ? known_row(frame) : 0;
+  const uint64_t form = static_cast<uint64_t>(known) << 12 |
+                        static_cast<uint64_t>(fold.operand.dtype) << 8 |
                         static_cast<uint64_t>(fold.result.dtype) << 4 |
                         static_cast<uint64_t>(lanes) << 2 | static_cast<uint64_t>(columns);
   CachedKernel& kernel =
-      cached_kernel({fold.op.self, form}, [&] { return nest_of(fold, columns); });
+      cached_kernel({fold.op.self, form}, [&] { return nest_of(fold, columns); }, known);
   if (lanes)
     launch_lanes(kernel, frame);
   else

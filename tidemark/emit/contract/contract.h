@@ -100,11 +100,17 @@ void convolve(const Convolution& convolution, int threads, std::byte* scratch);
 // arbitrary strides except for outputs, which are contiguous. This is the layout of the gradient by
 // the kernel, where the batch takes the role of channels and channels that of images. One group,
 // f32 or f64, pixels that are not spread. Needs no scratch.
+//
+// `by_channel`, of flat images: k is (c * kh + ky) * kw + kx, and a block ends with its channel, or
+// with the last of several channels that fit into a block (channels_of_block): a sum over the
+// channels can then be computed in parts. With few taps that changes nothing.
 struct ConvolutionAcross {
   Convolution of;
   int64_t in_c = 0;
   int64_t weight_h = 0, weight_w = 0, weight_c = 0;
   int64_t weight_d = 0;
+  bool by_channel = false;
+  bool add = false;  // Block results are added to the content of `out`.
 };
 void convolve_across(const ConvolutionAcross& convolution, int threads);
 

@@ -62,6 +62,13 @@ Blocking cut_up(const Convolution& p, int threads) {
   return cut;
 }
 
+// A block of k: pixels of the kernel, [begin, end), and of each these channels. Where channels come
+// first, the first and the last pixel may have only some of them.
+struct Range {
+  int64_t pixel_begin = 0, pixel_end = 0;
+  int64_t channel_begin = 0, channel_end = 0;
+};
+
 // The taps of one block of k that an output sees.
 struct Block {
   Segment segments[kBlock];
@@ -77,6 +84,18 @@ struct Block {
              at.x * of.dilation_w * of.in_w + channel * p.in_c,
         .b = at.z * p.weight_d + at.y * p.weight_h + at.x * p.weight_w + channel * p.weight_c,
         .length = length};
+  }
+  void build_by_channel(const ConvolutionAcross& p, Taps ky, Taps kx, const Range& range) {
+    count = 0;
+    for (int64_t c = range.channel_begin; c < range.channel_end; ++c) {
+      int64_t y = range.pixel_begin / p.of.kw, x = range.pixel_begin % p.of.kw;
+      for (int64_t k = range.pixel_begin; k < range.pixel_end; ++y, x = 0) {
+        const int64_t length = std::min(range.pixel_end - k, p.of.kw - x);
+        const int64_t begin = std::max(x, kx.begin), end = std::min(x + length, kx.end);
+        if (y >= ky.begin && y < ky.end && begin < end) add(p, {0, y, begin}, c, end - begin);
+        k += length;
+      }
+    }
   }
   void build(const ConvolutionAcross& p, Taps kz, Taps ky, Taps kx, int64_t k_begin,
              int64_t k_end) {
@@ -106,25 +125,53 @@ struct Block {
   }
 };
 
+// The blocks of k, in order.
+class Blocks {
+ public:
+  explicit Blocks(const ConvolutionAcross& p)
+      : pixels_(p.of.kd * p.of.kh * p.of.kw),
+        channels_(p.of.c_in),
+        together_(p.by_channel ? channels_of_block(pixels_) : 0) {}
+
+  bool by_channel() const { return together_ > 0; }
+  int64_t count() const {
+    if (!by_channel()) return divide_up(pixels_ * channels_, kBlock);
+    return divide_up(channels_, together_) * of_channel();
+  }
+  // None from the last one on.
+  Range at(int64_t block) const {
+    if (block >= count()) return {};
+    if (!by_channel())
+      return {block * kBlock / channels_,
+              divide_up(std::min(pixels_ * channels_, (block + 1) * kBlock), channels_), 0,
+              channels_};
+    const int64_t channel = block / of_channel() * together_, pixel = block % of_channel() * kBlock;
+    return {pixel, std::min(pixels_, pixel + kBlock), channel,
+            std::min(channels_, channel + together_)};
+  }
+
+ private:
+  int64_t of_channel() const { return divide_up(pixels_, kBlock); }
+  int64_t pixels_, channels_, together_;
+};
+
 // The elements of one operand that a block reads, handed out in runs of rows that are equally far
 // apart: pixels of one channel, or channels of one pixel where a block has few pixels.
 template <class T>
 struct Ahead {
   const T* first = nullptr;  // Of tap 0 and channel 0.
   int64_t kh = 1, kw = 1, deep = 0, down = 0, across = 0, channel_step = 0;
-  int64_t channels = 0;
-  int64_t pixel_begin = 0, pixel_end = 0;
+  Range range = {};
   bool along_pixels = true;
   int64_t pixel = 0, z = 0, y = 0, x = 0, channel = 0;  // What is next.
 
-  void start(int64_t begin, int64_t end) {
-    pixel_begin = begin;
-    pixel_end = end;
-    channel = 0;
-    along_pixels = end - begin >= contraction::kPrefetchRows;
-    go_to(begin);
+  void start(const Range& of) {
+    range = of;
+    channel = of.channel_begin;
+    along_pixels = of.pixel_end - of.pixel_begin >= contraction::kPrefetchRows;
+    go_to(of.pixel_begin);
   }
-  bool has_more() const { return channel < channels && pixel < pixel_end; }
+  bool has_more() const { return channel < range.channel_end && pixel < range.pixel_end; }
   int64_t step() const { return along_pixels ? across : channel_step; }
   const T* take(int64_t rows) {
     const T* run = first + z * deep + y * down + x * across + channel * channel_step;
@@ -133,10 +180,11 @@ struct Ahead {
       x += rows;
       while (x >= kw) x -= kw, ++y;
       while (y >= kh) y -= kh, ++z;
-      if (pixel >= pixel_end) go_to(pixel_begin), ++channel;
+      if (pixel >= range.pixel_end) go_to(range.pixel_begin), ++channel;
     } else {
       channel += rows;
-      if (channel >= channels && pixel + 1 < pixel_end) go_to(pixel + 1), channel = 0;
+      if (channel >= range.channel_end && pixel + 1 < range.pixel_end)
+        go_to(pixel + 1), channel = range.channel_begin;
     }
     return run;
   }
@@ -154,7 +202,7 @@ template <class T>
 class Piece {
  public:
   Piece(const ConvolutionAcross& across, const Blocking& cut, int64_t piece)
-      : across_(across), p_(across.of), cut_(cut) {
+      : across_(across), p_(across.of), blocks_(across), cut_(cut) {
     const int64_t column = piece % cut.panels * cut.width;
     const int64_t part = piece / cut.panels;
     begin_ = cut.units() * part / cut.parts;
@@ -165,8 +213,9 @@ class Piece {
     out_ = reinterpret_cast<T*>(p_.out) + column;
     tile_.b = reinterpret_cast<const T*>(p_.weight) + column;
     tile_.a_row = 1;
-    tile_.a_step = p_.c_in == 1 ? p_.dilation_w * p_.in_w : across.in_c;
-    tile_.b_step = p_.c_in == 1 ? across.weight_w : across.weight_c;
+    const bool along_row = p_.c_in == 1 || blocks_.by_channel();
+    tile_.a_step = along_row ? p_.dilation_w * p_.in_w : across.in_c;
+    tile_.b_step = along_row ? across.weight_w : across.weight_c;
     tile_.c_row = out_row_;
     tile_.last_lanes = static_cast<int>(columns - (vectors_ - 1) * kernels_.lanes);
     tile_.segments = block_.segments;
@@ -176,30 +225,30 @@ class Piece {
                      .deep = across.weight_d,
                      .down = across.weight_h,
                      .across = across.weight_w,
-                     .channel_step = across.weight_c,
-                     .channels = p_.c_in};
+                     .channel_step = across.weight_c};
     in_ahead_ = {.kh = p_.kh,
                  .kw = p_.kw,
                  .deep = p_.dilation_d * p_.in_d,
                  .down = p_.dilation_h * p_.in_h,
                  .across = p_.dilation_w * p_.in_w,
-                 .channel_step = across.in_c,
-                 .channels = p_.c_in};
+                 .channel_step = across.in_c};
   }
 
   void run() {
-    const int64_t k = p_.kd * p_.kh * p_.kw * p_.c_in;
-    for (int64_t begin = 0; begin < k; begin += kBlock) {
-      tile_.add = begin > 0;
-      start_ahead(begin + kBlock, std::min(k, begin + 2 * kBlock));
-      for (int64_t place = 0; place < cut_.places; ++place) {
-        run_place(place, begin, std::min(k, begin + kBlock));
-      }
+    for (int64_t block = 0; block < blocks_.count(); ++block) {
+      tile_.add = across_.add || block > 0;
+      start_ahead(blocks_.at(block + 1));
+      for (int64_t place = 0; place < cut_.places; ++place) run_place(place, block);
     }
   }
 
  private:
-  void run_place(int64_t place, int64_t k_begin, int64_t k_end) {
+  void build(int64_t block, Taps kz, Taps ky, Taps kx) {
+    if (blocks_.by_channel()) return block_.build_by_channel(across_, ky, kx, blocks_.at(block));
+    const int64_t k = p_.kd * p_.kh * p_.kw * p_.c_in, begin = block * kBlock;
+    block_.build(across_, kz, ky, kx, begin, std::min(k, begin + kBlock));
+  }
+  void run_place(int64_t place, int64_t block) {
     // The tiles of this place that are units of this piece.
     const int64_t first = divide_up(std::max<int64_t>(0, begin_ - place), cut_.places);
     const int64_t last = divide_up(std::max<int64_t>(0, end_ - place), cut_.places);
@@ -211,7 +260,7 @@ class Piece {
                                              p_.kh, p_.h);
     const Taps kx =
         contraction::taps_inside(x, p_.stride_w, p_.pad_left, p_.dilation_w, p_.kw, p_.w);
-    block_.build(across_, kz, ky, kx, k_begin, k_end);
+    build(block, kz, ky, kx);
     tile_.segment_count = block_.count;
     for (int64_t t = first; t < last; ++t) {
       const int64_t image = cut_.tiles.first(t), rows = cut_.tiles.rows(t);
@@ -231,12 +280,10 @@ class Piece {
            (y * p_.stride_h - p_.pad_top) * p_.in_h + (x * p_.stride_w - p_.pad_left) * p_.in_w;
   }
 
-  void start_ahead(int64_t k_begin, int64_t k_end) {
-    const int64_t begin = k_begin / p_.c_in;
-    const int64_t end = k_begin < k_end ? divide_up(k_end, p_.c_in) : begin;
-    weight_ahead_.start(begin, end);
-    in_ahead_.start(end, end);
-    ahead_row_ = begin < end ? p_.out_d * p_.out_h : 0;
+  void start_ahead(const Range& next) {
+    weight_ahead_.start(next);
+    in_ahead_.start({});
+    ahead_row_ = next.pixel_begin < next.pixel_end ? p_.out_d * p_.out_h : 0;
   }
   // What to fetch with the tile to come: weights, then what each row of outputs sees of the image,
   // the last one first: that no output has seen before, and the rest may have left the cache.
@@ -245,7 +292,7 @@ class Piece {
     if (!in_ahead_.has_more() && ahead_row_ > 0) {
       in_ahead_.first =
           first_tap(--ahead_row_, p_.out_w - 1) + cut_.tiles.first(begin_ / cut_.places);
-      in_ahead_.start(weight_ahead_.pixel_begin, weight_ahead_.pixel_end);
+      in_ahead_.start(weight_ahead_.range);
     }
     return in_ahead_;
   }
@@ -263,6 +310,7 @@ class Piece {
 
   const ConvolutionAcross& across_;
   const Convolution& p_;
+  const Blocks blocks_;
   const Blocking& cut_;
   const KernelSet<T>& kernels_ = contraction::kernel_set<T>();
   int64_t begin_ = 0, end_ = 0;  // Of its units.
@@ -300,7 +348,9 @@ void convolve_across(const ConvolutionAcross& across, int threads) {
   TIDEMARK_CHECK(p.spread_d * p.spread_h * p.spread_w == 1, "convolve_across: spread pixels");
   const int64_t count = p.n * p.out_d * p.out_h * p.out_w * p.c_out;
   if (count == 0) return;
+  TIDEMARK_CHECK(!across.by_channel || p.kd == 1, "convolve_across: frames by channel");
   if (p.kd * p.kh * p.kw * p.c_in == 0) {
+    if (across.add) return;
     std::fill_n(p.out, count * size_of(p.dtype), std::byte{0});
     return;
   }

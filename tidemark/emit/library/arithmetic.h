@@ -47,10 +47,12 @@ template <bool kLargest, class T>
 bool replaces(T a, T b) {
   const auto x = static_cast<Wide<T>>(a), y = static_cast<Wide<T>>(b);
   if constexpr (std::is_floating_point_v<Wide<T>>) {
-    if (x != x) return false;
-    if (y != y) return true;
+    // Without branches, which would go either way at random.
+    const bool is_beyond = kLargest ? x < y : y < x;
+    return static_cast<int>(is_beyond) | (static_cast<int>(y != y) & static_cast<int>(x == x));
+  } else {
+    return kLargest ? x < y : y < x;
   }
-  return kLargest ? x < y : y < x;
 }
 
 }  // namespace tidemark::library

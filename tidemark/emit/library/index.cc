@@ -67,6 +67,16 @@ void with_combination(Combine how, F f) {
   }
 }
 
+// Elements that are combined at a time: loaded before any is stored, so that compilers use vectors.
+constexpr int64_t kTogether = 16;
+
+template <int64_t kCount, class T, class Combination>
+void combine_run(T* target, const T* update, Combination combine) {
+  T results[kCount];
+  for (int64_t i = 0; i < kCount; ++i) results[i] = combine(target[i], update[i]);
+  for (int64_t i = 0; i < kCount; ++i) target[i] = results[i];
+}
+
 }  // namespace
 
 int64_t Indices::operator[](int64_t i) const {
@@ -99,14 +109,15 @@ int64_t first_outside(const Indices& indices, int64_t size) {
 void gather(const std::byte* from, int64_t outer, int64_t size, int64_t inner_bytes,
             const Indices& indices, std::byte* to) {
   const auto copy = [&](const auto& list, auto bytes, int64_t begin, int64_t end) {
-    int64_t i = begin % indices.count;
-    const std::byte* slice = from + begin / indices.count * size * inner_bytes;
-    for (int64_t row = begin; row < end; ++row) {
-      std::memcpy(to + row * bytes, slice + place(list[i], size) * bytes,
-                  static_cast<size_t>(bytes));
-      if (++i < indices.count) continue;
-      i = 0;
-      slice += size * inner_bytes;
+    while (begin < end) {
+      const int64_t first = begin % indices.count;
+      const int64_t count = std::min(end - begin, indices.count - first);
+      const std::byte* const slice = from + begin / indices.count * size * inner_bytes;
+      std::byte* const row = to + begin * bytes;
+      for (int64_t i = 0; i < count; ++i)
+        std::memcpy(row + i * bytes, slice + place(list[first + i], size) * bytes,
+                    static_cast<size_t>(bytes));
+      begin += count;
     }
   };
   visit(indices, [&](const auto& list) {
@@ -146,17 +157,30 @@ void take_along(const ArrayRef& from, int64_t axis, const Indices& indices, cons
   const int64_t line = shape.rank() == 0 ? 1 : int64_t{shape[-1]};
   const int64_t step = shape.rank() == 0 ? 0 : slices.back();
   const int64_t size = from.shape[axis], stride = from.strides[along];
-  // Lines along the last axis: in one, slices are a constant step apart.
+  const auto pick_line = [&](const auto& list, auto bytes, int64_t slice, int64_t begin,
+                             int64_t end) {
+    for (int64_t i = begin; i < end; ++i, slice += step)
+      std::memcpy(to + i * bytes, from.data + (slice + place(list[i], size) * stride) * bytes,
+                  static_cast<size_t>(bytes));
+  };
+  // Lines along the last axis: in one, slices are a constant step apart. Lines of the last axis but
+  // one follow one another without a division.
+  const int64_t lines = shape.rank() < 2 ? 1 : int64_t{shape[-2]};
+  const int64_t line_step = shape.rank() < 2 ? 0 : slices[slices.size() - 2];
   const auto pick = [&](const auto& list, auto bytes, int64_t begin, int64_t end) {
     while (begin < end) {
       int64_t slice = 0;
       for (int64_t d = shape.rank(), rest = begin; d-- > 0; rest /= int64_t{shape[d]})
         slice += rest % int64_t{shape[d]} * slices[static_cast<size_t>(d)];
-      const int64_t stop = std::min(end, (begin / line + 1) * line);
-      for (int64_t i = begin; i < stop; ++i, slice += step)
-        std::memcpy(to + i * bytes, from.data + (slice + place(list[i], size) * stride) * bytes,
-                    static_cast<size_t>(bytes));
-      begin = stop;
+      if (begin % line != 0 || end - begin < line) {
+        const int64_t stop = std::min(end, (begin / line + 1) * line);
+        pick_line(list, bytes, slice, begin, stop);
+        begin = stop;
+        continue;
+      }
+      const int64_t whole = std::min((end - begin) / line, lines - begin / line % lines);
+      for (int64_t k = 0; k < whole; ++k, begin += line, slice += line_step)
+        pick_line(list, bytes, slice, begin, begin + line);
     }
   };
   visit(indices, [&](const auto& list) {
@@ -172,9 +196,12 @@ void scatter(const Scatter& work, const Indices& indices, const std::byte* updat
     using T = decltype(element);
     const int64_t size = work.size, inner = work.inner;
     // Each piece owns a range of the inner part of one outer index, so that no two threads write
-    // to the same target.
-    const int64_t block =
+    // to the same target. Rows stay whole unless threads would have nothing to do: memory is read
+    // best in long runs.
+    const int64_t least =
         std::max<int64_t>(16, grain_for(indices.count * static_cast<int64_t>(sizeof(T))));
+    const int64_t parts = (num_threads() + work.outer - 1) / std::max<int64_t>(1, work.outer);
+    const int64_t block = std::max(least, ((inner + parts - 1) / parts + 15) / 16 * 16);
     const int64_t blocks = (inner + block - 1) / block;
     with_combination<T>(work.how, [&](auto combine) {
       device::parallel_for(work.outer * blocks, 1, [&](int64_t begin, int64_t end, int) {
@@ -185,9 +212,19 @@ void scatter(const Scatter& work, const Indices& indices, const std::byte* updat
           T* const targets = reinterpret_cast<T*>(work.to) + o * size * inner;
           const T* update = reinterpret_cast<const T*>(updates) + o * indices.count * inner;
           visit(indices, [&](const auto& list) {
+            if (inner == 1) {
+              for (int64_t i = 0; i < indices.count; ++i) {
+                T& target = targets[place(list[i], size)];
+                target = combine(target, update[i]);
+              }
+              return;
+            }
             for (int64_t i = 0; i < indices.count; ++i, update += inner) {
               T* const target = targets + place(list[i], size) * inner;
-              for (int64_t n = first; n < last; ++n) target[n] = combine(target[n], update[n]);
+              int64_t n = first;
+              for (; n + kTogether <= last; n += kTogether)
+                combine_run<kTogether>(target + n, update + n, combine);
+              for (; n < last; ++n) target[n] = combine(target[n], update[n]);
             }
           });
         }

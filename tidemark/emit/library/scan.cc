@@ -32,8 +32,49 @@ void for_each_block(const Scan& scan, F f) {
 // The position along the axis of step number `i`.
 int64_t position(const Scan& scan, int64_t i) { return scan.reverse ? scan.count - 1 - i : i; }
 
+// Rows whose elements lie side by side are scanned several at a time, a line of the cache each: a
+// row waits for its own last element, and the CPU works on the next one meanwhile.
+constexpr int64_t kRowsTogether = 8, kLine = 16;
+
+// Calls f(row, begin, end, carried) for lines of steps of every row, in groups of rows. `carried`
+// is that row's, kept from line to line.
+template <class Carried, class F>
+void for_each_line(const Scan& scan, const Carried& start, F f) {
+  const int64_t bytes = scan.count * size_of(scan.dtype);
+  const int64_t rows = std::max<int64_t>(1, kGrainBytes / std::max<int64_t>(1, bytes));
+  const int64_t grain = (rows + kRowsTogether - 1) / kRowsTogether;
+  const int64_t groups = (scan.outer + kRowsTogether - 1) / kRowsTogether;
+  device::parallel_for(groups, grain, [&](int64_t begin, int64_t end, int) {
+    for (int64_t group = begin; group < end; ++group) {
+      const int64_t first = group * kRowsTogether;
+      const int64_t last = std::min(first + kRowsTogether, scan.outer);
+      Carried carried[kRowsTogether];
+      std::fill_n(carried, kRowsTogether, start);
+      for (int64_t i = 0; i < scan.count; i += kLine) {
+        for (int64_t row = first; row < last; ++row)
+          f(row, i, std::min(i + kLine, scan.count), carried[row - first]);
+      }
+    }
+  });
+}
+
+template <class T, class Combine>
+void running_rows(const Scan& scan, const T* from, T* to, Wide<T> start, Combine combine) {
+  const int64_t count = scan.count, step = scan.reverse ? -1 : 1;
+  for_each_line(scan, start, [=](int64_t row, int64_t begin, int64_t end, Wide<T>& carried) {
+    Wide<T> total = carried;
+    int64_t at = row * count + (step < 0 ? count - 1 - begin : begin);
+    for (int64_t i = begin; i < end; ++i, at += step) {
+      total = combine(total, static_cast<Wide<T>>(from[at]));
+      to[at] = static_cast<T>(total);
+    }
+    carried = total;
+  });
+}
+
 template <class T, class Combine>
 void running(const Scan& scan, const T* from, T* to, Wide<T> start, Combine combine) {
+  if (scan.inner == 1) return running_rows(scan, from, to, start, combine);
   for_each_block(scan, [&](int64_t first, int64_t width) {
     Wide<T> total[kColumns];
     std::fill_n(total, width, start);
@@ -47,11 +88,34 @@ void running(const Scan& scan, const T* from, T* to, Wide<T> start, Combine comb
   });
 }
 
+template <bool kLargest, class T>
+void extremum_rows(const Scan& scan, const T* from, T* to, int64_t* positions) {
+  struct Best {
+    T element = {};
+    int64_t where = 0;
+  };
+  for_each_line(scan, Best{}, [&](int64_t row, int64_t begin, int64_t end, Best& carried) {
+    Best best = carried;
+    for (int64_t i = begin; i < end; ++i) {
+      const int64_t here = position(scan, i), at = row * scan.count + here;
+      const T element = from[at];
+      const bool takes = i == 0 || replaces<kLargest>(best.element, element);
+      best.element = takes ? element : best.element;
+      best.where = takes ? here : best.where;
+      if (to != nullptr) to[at] = best.element;
+      if (positions != nullptr) positions[at] = best.where;
+    }
+    carried = best;
+  });
+}
+
 template <bool kLargest>
 void extremum(const Scan& scan, const std::byte* bytes, std::byte* to, int64_t* positions) {
   visit_dtype(scan.dtype, [&](auto element) {
     using T = decltype(element);
     const T* from = reinterpret_cast<const T*>(bytes);
+    if (scan.inner == 1)
+      return extremum_rows<kLargest>(scan, from, reinterpret_cast<T*>(to), positions);
     for_each_block(scan, [&](int64_t first, int64_t width) {
       T best[kColumns];
       int64_t where[kColumns];

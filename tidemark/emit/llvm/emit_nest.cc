@@ -2,6 +2,7 @@
 //
 //   pointwise          for row { for sweep { for step { for vector of columns } } }
 //   folds along lanes  for row { for sweep { for block of 4096 { for vector } } finish }
+//   of known columns   for row { every vector of every sweep, finish }
 //   along columns      for row { for block of columns { for sweep { for block of 256 steps
 //                      { for a few steps { for vectors of the block { for step } } } } finish } }
 //
@@ -37,8 +38,9 @@ constexpr size_t kTurningRegisters = 8;
 }  // namespace
 
 NestEmitter::NestEmitter(const Nest& nest, device::Isa isa, llvm::Module& module,
-                         const std::string& name)
+                         const std::string& name, int64_t known_columns)
     : nest_(nest),
+      known_columns_(known_columns),
       isa_(isa),
       module_(module),
       context_(module.getContext()),
@@ -65,7 +67,9 @@ void NestEmitter::emit() {
     emit_pointwise();
   } else {
     allocate_cells();
-    nest_.order == Nest::Order::lanes ? emit_lanes() : emit_columns();
+    known_columns_ > 0                  ? emit_known_rows()
+    : nest_.order == Nest::Order::lanes ? emit_lanes()
+                                        : emit_columns();
   }
   if (stream_ != nullptr) {
     builder_.CreateIntrinsic(llvm::Intrinsic::x86_sse_sfence, {}, {});
@@ -539,12 +543,17 @@ void NestEmitter::reduce_lanes(const Fold& fold) {
     vectors.push_back(
         builder_.CreateLoad(memory_type(dtype, width_), offset(lane_partials_[cell], bytes)));
   }
-  while (vectors.size() > 1) {
-    const size_t half = vectors.size() / 2;
-    for (size_t i = 0; i < half; ++i) {
+  builder_.CreateStore(total(fold, std::move(vectors)), cells_[cell]);
+}
+
+// Absent vectors hold the identity, and so need not be combined.
+Value* NestEmitter::total(const Fold& fold, std::vector<Value*> vectors) {
+  const DType dtype = dtype_of(fold);
+  for (size_t half = static_cast<size_t>(kLanes / width_) / 2; half > 0; half /= 2) {
+    for (size_t i = 0; i < half && i + half < vectors.size(); ++i) {
       vectors[i] = combine(fold.monoid, dtype, vectors[i], vectors[i + half]);
     }
-    vectors.resize(half);
+    vectors.resize(std::min(half, vectors.size()));
   }
   // At full width, with nothing in the upper lanes: narrower vectors take longer to compile.
   Value* lanes = vectors[0];
@@ -553,7 +562,7 @@ void NestEmitter::reduce_lanes(const Fold& fold) {
     for (int64_t i = 0; i < count; ++i) upper[static_cast<size_t>(i)] = static_cast<int>(count + i);
     lanes = combine(fold.monoid, dtype, lanes, builder_.CreateShuffleVector(lanes, upper));
   }
-  builder_.CreateStore(builder_.CreateExtractElement(lanes, uint64_t{0}), cells_[cell]);
+  return builder_.CreateExtractElement(lanes, uint64_t{0});
 }
 
 void NestEmitter::finish_lane_row(const Place& row) {
@@ -563,6 +572,62 @@ void NestEmitter::finish_lane_row(const Place& row) {
   for (const Store& s : nest_.finish) value(s.expr, known, row);
   for (const Store& s : nest_.finish) store(s.buffer, value(s.expr, known, row), row);
   width_ = width;
+}
+
+// ---- Rows of known columns
+
+// Nothing but arithmetic is left of a row: its elements and cells stay in registers, and it stores
+// at its end.
+void NestEmitter::emit_known_rows() {
+  loop(builder_, builder_.getInt64(0), rows_, 1, [&](Value* row) {
+    const Place at = place_of_row(row);
+    row_elements_.clear();
+    row_cells_.clear();
+    std::map<std::pair<int32_t, int64_t>, Value*> stored;
+    for (const Sweep& sweep : nest_.sweeps) {
+      emit_known_sweep(sweep, at);
+      for (const Store& s : sweep.stores) {
+        for (int64_t i = 0; i * width_ < known_columns_; ++i)
+          stored[{s.buffer, i}] = row_elements_.at({s.buffer, i});
+      }
+    }
+    for (const auto& [where, elements] : stored)
+      store(where.first, elements, place_of_vector(at, where.second));
+    finish_lane_row(at);
+  });
+}
+
+Place NestEmitter::place_of_vector(const Place& row, int64_t vector) {
+  Place place = row;
+  place.vector = vector;
+  place.column = builder_.getInt64(static_cast<uint64_t>(vector * width_));
+  const int64_t left = known_columns_ - vector * width_;
+  if (left < width_) {
+    place.active = builder_.getInt64(static_cast<uint64_t>(left));
+    place.mask = lane_mask(place.active, width_);
+  }
+  return place;
+}
+
+void NestEmitter::emit_known_sweep(const Sweep& sweep, const Place& row) {
+  Known hoisted;
+  hoist(sweep, hoisted, row);
+  std::vector<std::vector<Value*>> partials(sweep.folds.size());
+  for (int64_t i = 0; i * width_ < known_columns_; ++i) {
+    const Place place = place_of_vector(row, i);
+    Known known = hoisted;
+    for (size_t k = 0; k < sweep.folds.size(); ++k) {
+      const Fold& fold = sweep.folds[k];
+      Value* folded = to_memory(value(fold.expr, known, place), dtype_of(fold));
+      if (place.mask != nullptr)
+        folded = builder_.CreateSelect(place.mask, folded, identity(fold, width_));
+      partials[k].push_back(combine(fold.monoid, dtype_of(fold), identity(fold, width_), folded));
+    }
+    for (const Store& s : sweep.stores) value(s.expr, known, place);
+    for (const Store& s : sweep.stores) row_elements_[{s.buffer, i}] = value(s.expr, known, place);
+  }
+  for (size_t k = 0; k < sweep.folds.size(); ++k)
+    row_cells_[sweep.folds[k].cell] = total(sweep.folds[k], std::move(partials[k]));
 }
 
 // ---- Folds along steps

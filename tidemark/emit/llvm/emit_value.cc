@@ -2,6 +2,7 @@
 #include <llvm/IR/IntrinsicsX86.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "tidemark/emit/llvm/nest_emitter.h"
 // After lane_value.h, which nest_emitter.h includes.
@@ -117,7 +118,15 @@ Value* NestEmitter::narrowed(Value* value) {
   return type->getNumElements() == width_ ? value : builder_.CreateShuffleVector(value, lanes);
 }
 
+// In a row of known columns, elements are loaded once, and what was stored is at hand.
 Value* NestEmitter::load(int32_t buffer, const Place& place) {
+  if (place.vector < 0) return load_elements(buffer, place);
+  Value*& elements = row_elements_[{buffer, place.vector}];
+  if (elements == nullptr) elements = load_elements(buffer, place);
+  return elements;
+}
+
+Value* NestEmitter::load_elements(int32_t buffer, const Place& place) {
   const BufferRef& ref = nest_.buffers[static_cast<size_t>(buffer)];
   const int64_t size = size_of(ref.dtype);
   const llvm::Align align(static_cast<uint64_t>(size));
@@ -143,6 +152,12 @@ Value* NestEmitter::load(int32_t buffer, const Place& place) {
     Value* mask = register_mask(place, size);
     Value* loaded = builder_.CreateMaskedLoad(whole, address, align, mask, zero);
     return from_memory(narrowed(loaded), ref.dtype);
+  }
+  // The mask is a constant, for which there are instructions or a few plain loads.
+  if (place.vector >= 0) {
+    Value* zero = llvm::Constant::getNullValue(type);
+    return from_memory(builder_.CreateMaskedLoad(type, address, align, place.mask, zero),
+                       ref.dtype);
   }
   return from_memory(load_strided(ref, address, builder_.getInt64(uint64_t(size)), place),
                      ref.dtype);
@@ -204,6 +219,8 @@ void NestEmitter::store(int32_t buffer, Value* value, const Place& place) {
       builder_.CreateAlignedStore(value, address, align);
     } else if (has_masks_) {
       builder_.CreateMaskedStore(widened(value, size), address, align, register_mask(place, size));
+    } else if (place.vector >= 0) {
+      builder_.CreateMaskedStore(value, address, align, place.mask);
     } else {
       store_strided(ref, value, address, builder_.getInt64(uint64_t(size)), place);
     }
@@ -325,6 +342,8 @@ Value* NestEmitter::compute(const Expr& expr, int32_t id, Known& known, const Pl
       return splat(from_memory(builder_.CreateBitCast(low, memory), expr.dtype));
     }
     case ExprOp::cell: {
+      if (const auto found = row_cells_.find(expr.ref); found != row_cells_.end())
+        return splat(from_memory(found->second, expr.dtype));
       Value* address = cell_address(expr.ref, place);
       if (nest_.order == Nest::Order::lanes) {
         Value* one = builder_.CreateLoad(memory_type(expr.dtype, 1), address);
@@ -537,6 +556,34 @@ Value* NestEmitter::integer_power(LaneValue base, LaneValue exponent, DType dtyp
 
 // ---- Casts
 
+// Floats truncated to integers, saturated, NaN to 0. Of vectors the intrinsics that do so convert
+// one element at a time.
+Value* NestEmitter::saturated(Value* from, llvm::Type* type, bool is_unsigned) {
+  const unsigned bits = type->getScalarSizeInBits();
+  const auto number = [&](double value) { return llvm::ConstantFP::get(from->getType(), value); };
+  // Powers of two, so exact: the first number above the range, and the least in it.
+  Value* above = number(std::ldexp(1.0, static_cast<int>(is_unsigned ? bits : bits - 1)));
+  Value* least = number(is_unsigned ? 0.0 : -std::ldexp(1.0, static_cast<int>(bits - 1)));
+  Value* is_above = builder_.CreateFCmpOGE(from, above);
+  Value* is_inside =
+      builder_.CreateAnd(builder_.CreateFCmpOGE(from, least), builder_.CreateFCmpOLT(from, above));
+  Value* inside = builder_.CreateSelect(is_inside, from, number(0.0));
+  // Through signed 32 bits, for which there is an instruction, where that holds all of them.
+  llvm::Type* through = bits < 32 ? lane::in_lanes_of(type, builder_.getInt32Ty()) : type;
+  Value* whole = is_unsigned && bits >= 32 ? builder_.CreateFPToUI(inside, through)
+                                           : builder_.CreateFPToSI(inside, through);
+  whole = builder_.CreateIntCast(whole, type, !is_unsigned);
+  const auto limit = [&](bool most) {
+    const llvm::APInt value =
+        most
+            ? (is_unsigned ? llvm::APInt::getMaxValue(bits) : llvm::APInt::getSignedMaxValue(bits))
+            : (is_unsigned ? llvm::APInt::getMinValue(bits) : llvm::APInt::getSignedMinValue(bits));
+    return llvm::ConstantInt::get(type, value);
+  };
+  whole = builder_.CreateSelect(is_above, limit(true), whole);
+  return builder_.CreateSelect(builder_.CreateFCmpOLT(from, least), limit(false), whole);
+}
+
 Value* NestEmitter::cast(Value* from, DType from_dtype, DType to) {
   if (from_dtype == to) return from;
   const bool has_f16c = isa_ != device::Isa::baseline;
@@ -549,9 +596,7 @@ Value* NestEmitter::cast(Value* from, DType from_dtype, DType to) {
   if (is_float(from_dtype)) {
     if (to == boolean) return builder_.CreateFCmpUNE(from, zero);
     if (is_float(to)) return builder_.CreateFPCast(from, type);
-    const auto id =
-        is_signed_integer(to) ? llvm::Intrinsic::fptosi_sat : llvm::Intrinsic::fptoui_sat;
-    return builder_.CreateIntrinsic(id, {type, from->getType()}, {from});
+    return saturated(from, type, !is_signed_integer(to));
   }
   if (is_float(to)) {
     return is_unsigned ? builder_.CreateUIToFP(from, type) : builder_.CreateSIToFP(from, type);

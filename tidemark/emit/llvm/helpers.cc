@@ -6,6 +6,7 @@
 #include <bit>
 #include <cmath>
 #include <cstring>
+#include <limits>
 #include <string_view>
 #include <type_traits>
 #include <utility>
@@ -13,8 +14,44 @@
 namespace tidemark::jit {
 namespace {
 
-template <class T>
-void fmod_all(T* x, const T* y, int64_t count) {
+// fmod is exact, so any way gives its bits. In f64 a quotient of two f32 below 2^28 is truncated
+// to the right whole number, since others are 2^-24 or more away, and its product with y has at
+// most 52 bits. Other quotients, infinities and NaN are left to the C library.
+void fmod_pair(float* x, const float* y) {
+  using Floats [[gnu::vector_size(8)]] = float;
+  using Bits [[gnu::vector_size(8)]] = uint32_t;
+  using Doubles [[gnu::vector_size(16)]] = double;
+  using Words [[gnu::vector_size(16)]] = int64_t;
+  constexpr double kMost = 0x1p28, kShift = 0x1p52;
+  constexpr double kLargest = std::numeric_limits<float>::max();
+  Bits bits, divisor_bits;
+  std::memcpy(&bits, x, sizeof(bits));
+  std::memcpy(&divisor_bits, y, sizeof(bits));
+  const auto sizes = [](Bits of) {
+    return __builtin_convertvector(std::bit_cast<Floats>(of & 0x7fffffffU), Doubles);
+  };
+  const Doubles a = sizes(bits), b = sizes(divisor_bits), quotient = a / b;
+  const Doubles nearest = (quotient + kShift) - kShift;
+  const Words is_above = nearest > quotient;
+  const Doubles one = {1, 1};
+  const Doubles whole = nearest - std::bit_cast<Doubles>(is_above & std::bit_cast<Words>(one));
+  const Words is_plain = (quotient < kMost) & (b <= kLargest);
+  if ((is_plain[0] & is_plain[1]) == 0) {
+    for (int i = 0; i < 2; ++i) x[i] = std::fmod(x[i], y[i]);
+    return;
+  }
+  const Bits left = std::bit_cast<Bits>(__builtin_convertvector(a - whole * b, Floats));
+  bits = left | (bits & 0x80000000U);
+  std::memcpy(x, &bits, sizeof(bits));
+}
+
+void fmod_all(float* x, const float* y, int64_t count) {
+  int64_t i = 0;
+  for (; i + 2 <= count; i += 2) fmod_pair(x + i, y + i);
+  for (; i < count; ++i) x[i] = std::fmod(x[i], y[i]);
+}
+
+void fmod_all(double* x, const double* y, int64_t count) {
   for (int64_t i = 0; i < count; ++i) x[i] = std::fmod(x[i], y[i]);
 }
 

@@ -428,10 +428,15 @@ std::vector<std::unique_ptr<Kernel>> compile_functions(size_t count, size_t expr
 
 bool can_compile(const Nest& nest) { return jit::can_compile(nest); }
 
-std::vector<std::unique_ptr<Kernel>> compile_nests(std::span<const Nest> nests, device::Isa isa) {
+std::vector<std::unique_ptr<Kernel>> compile_nests(std::span<const Nest> nests, device::Isa isa,
+                                                   std::span<const KnownColumns> known) {
   const auto emit = [&](llvm::Module& module, size_t i, const std::string& name) -> int64_t {
     if (!jit::can_compile(nests[i])) return -1;
-    jit::NestEmitter emitter(nests[i], isa, module, name);
+    const KnownColumns columns = known.empty() ? 0 : known[i];
+    TIDEMARK_CHECK(columns == 0 || (columns <= kLanes && nests[i].cells > 0 &&
+                                    nests[i].order == Nest::Order::lanes),
+                   columns, " known columns");
+    jit::NestEmitter emitter(nests[i], isa, module, name, columns);
     emitter.emit();
     constexpr int64_t most = std::numeric_limits<int64_t>::max();
     return jit::scratch_bytes(nests[i], int64_t{1} << 55, most);
@@ -455,8 +460,8 @@ int64_t machine_scratch_bytes(const Nest& nest, int64_t steps, int64_t columns) 
   return jit::scratch_bytes(nest, steps, columns);
 }
 
-std::unique_ptr<Kernel> compile_nest(const Nest& nest, device::Isa isa) {
-  return std::move(compile_nests({&nest, 1}, isa)[0]);
+std::unique_ptr<Kernel> compile_nest(const Nest& nest, device::Isa isa, KnownColumns known) {
+  return std::move(compile_nests({&nest, 1}, isa, {&known, 1})[0]);
 }
 
 int64_t code_bytes_held() { return jit::held_bytes.load(std::memory_order_relaxed); }

@@ -20,14 +20,19 @@ namespace tidemark {
 // Whether compile_nest supports a nest.
 bool can_compile(const Nest& nest);
 
+// The number of columns in every call of a kernel, where that is worth code of its own: for rows
+// that are folded along lanes, with at most kLanes of them. 0: any.
+using KnownColumns = int32_t;
+
 // Compiles every nest that `verify` accepts. Null for others: an op or a fold that does not exist
 // for its dtype (`loops/expr.h`), or a store of a sweep to a buffer with repeat columns. The kernel
 // owns the code.
-std::unique_ptr<Kernel> compile_nest(const Nest& nest, device::Isa isa);
+std::unique_ptr<Kernel> compile_nest(const Nest& nest, device::Isa isa, KnownColumns known = 0);
 
-// The same for many nests, cheaper for each. Their code shares pages, which are released with the
-// last of these kernels; the kernels' code_bytes add up to the pages.
-std::vector<std::unique_ptr<Kernel>> compile_nests(std::span<const Nest> nests, device::Isa isa);
+// The same for many nests (`known`: of each, or empty), cheaper for each. Their code shares pages,
+// which are released with the last of these kernels; the kernels' code_bytes add up to the pages.
+std::vector<std::unique_ptr<Kernel>> compile_nests(std::span<const Nest> nests, device::Isa isa,
+                                                   std::span<const KnownColumns> known = {});
 
 // The scratch of a call with this many steps and columns; at most the kernel's scratch_bytes, which
 // serve any number.

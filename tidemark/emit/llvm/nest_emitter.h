@@ -31,6 +31,7 @@ struct Place {
   llvm::Value* cell_lane = nullptr;
   // Whether this vector may be stored past the caches; null: no.
   llvm::Value* stream = nullptr;
+  int64_t vector = -1;  // Which vector of a row of known columns; -1: of any other.
 };
 
 // By expression: its emitted value; null if not emitted yet.
@@ -38,7 +39,8 @@ using Known = std::vector<llvm::Value*>;
 
 class NestEmitter {
  public:
-  NestEmitter(const Nest& nest, device::Isa isa, llvm::Module& module, const std::string& name);
+  NestEmitter(const Nest& nest, device::Isa isa, llvm::Module& module, const std::string& name,
+              int64_t known_columns = 0);
 
   void emit();
 
@@ -51,6 +53,10 @@ class NestEmitter {
   void emit_pointwise();
   void emit_lanes();
   void emit_columns();
+  void emit_known_rows();
+  void emit_known_sweep(const Sweep& sweep, const Place& row);
+  Place place_of_vector(const Place& row, int64_t vector);
+  llvm::Value* total(const Fold& fold, std::vector<llvm::Value*> vectors);
   void emit_lane_sweep(const Sweep& sweep, const Place& row);
   void fold_lane_block(const Sweep& sweep, const Known& hoisted, const Place& row,
                        llvm::Value* begin, llvm::Value* end);
@@ -103,12 +109,14 @@ class NestEmitter {
   llvm::Value* integer_power(LaneValue base, LaneValue exponent, DType dtype);
   llvm::Value* compare(ExprOp op, LaneValue a, LaneValue b, DType dtype);
   llvm::Value* cast(llvm::Value* from, DType from_dtype, DType to);
+  llvm::Value* saturated(llvm::Value* from, llvm::Type* type, bool is_unsigned);
   llvm::Value* combine(Monoid monoid, DType dtype, llvm::Value* a, llvm::Value* b);
   llvm::Value* extreme(bool is_maximum, DType dtype, LaneValue a, LaneValue b);
   LaneValue lane(llvm::Value* value) { return {value, &builder_}; }
 
   // Memory (emit_value.cc).
   llvm::Value* load(int32_t buffer, const Place& place);
+  llvm::Value* load_elements(int32_t buffer, const Place& place);
   void fetch(llvm::Value* address);
   llvm::Value* load_strided(const BufferRef& ref, llvm::Value* address, llvm::Value* stride,
                             const Place& place);
@@ -140,6 +148,7 @@ class NestEmitter {
   void hoist(int32_t expr, std::vector<bool>& seen, Known& known, const Place& place);
 
   const Nest& nest_;
+  const int64_t known_columns_;
   const device::Isa isa_;
   llvm::Module& module_;
   llvm::LLVMContext& context_;
@@ -171,6 +180,10 @@ class NestEmitter {
   std::vector<llvm::Value*> lane_partials_;  // Per cell: 64 lanes (order `lanes`).
   std::vector<llvm::Value*> levels_;         // Per cell: partial results of blocks.
   std::vector<DType> cell_dtypes_;
+  // Rows of known columns: elements of buffers that the row has loaded or will store, by buffer and
+  // vector, and its cells.
+  std::map<std::pair<int32_t, int64_t>, llvm::Value*> row_elements_;
+  std::map<int32_t, llvm::Value*> row_cells_;
   std::vector<char> fixed_;  // Per expression.
 };
 

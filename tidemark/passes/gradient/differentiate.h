@@ -39,8 +39,8 @@ struct GradientSettings {
   std::function<SaveChoice(const ControlQuestion& asked, int64_t bytes)> choose_within = {};
   // A loop with Save::automatic keeps everything up to this many bytes.
   int64_t most_kept = kMostKept;
-  // If not 0, such a loop keeps a checkpoint for every 2^thinned trips instead.
-  int thinned = 0;
+  // If given, such a loop keeps a checkpoint for every 2^thinned trips instead.
+  std::optional<int> thinned = {};
   // The values of open sizes in the call that is traced; null if all sizes are known.
   const SizeTable* sizes = nullptr;
   // Overrides what the loops of one line keep.

@@ -35,8 +35,8 @@ SaveChoice choose(const ControlQuestion& asked, const Node& loop) {
     return settings.sizes != nullptr && size.is_traced() ? settings.sizes->hint(size)
                                                          : size.known_or(1);
   };
-  cost.chosen = settings.thinned > 0 ? thinned_choice(cost, settings.thinned, value)
-                                     : automatic_choice(cost, settings.most_kept, value);
+  cost.chosen = settings.thinned ? thinned_choice(cost, *settings.thinned, value)
+                                 : automatic_choice(cost, settings.most_kept, value);
   if (settings.history != nullptr && !cost.trips.is_any()) settings.history->costs.push_back(cost);
   return cost.chosen;
 }

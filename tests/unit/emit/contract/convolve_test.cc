@@ -6,6 +6,7 @@
 #include "tests/unit/emit/contract/operands.h"
 #include "tidemark/device/threads.h"
 #include "tidemark/emit/contract/contract.h"
+#include "tidemark/loops/product_block.h"
 
 namespace tidemark {
 namespace {
@@ -15,6 +16,7 @@ struct Case {
   int64_t pixel_gap = 0, row_gap = 0, image_gap = 0;
   bool across = false;  // Images lie side by side; image_gap is between channels.
   int64_t frame_gap = 0;
+  bool by_channel = false;
 };
 
 int64_t out_size(int64_t size, int64_t pad_both, int64_t dilation, int64_t taps, int64_t stride,
@@ -36,6 +38,31 @@ int64_t pixel_at(int64_t place, int64_t spread, int64_t size) {
   return place >= 0 && place % spread == 0 && place / spread < size ? place / spread : -1;
 }
 
+// The taps of a channel, then those of the next: a block is a part of a channel, or `together` of
+// them.
+template <class T>
+T expected_by_channel(const ConvolutionAcross& across, int64_t together, int64_t image, int64_t y,
+                      int64_t x, int64_t o) {
+  constexpr int64_t block = 256;
+  const Convolution& p = across.of;
+  const auto* in = reinterpret_cast<const T*>(p.in);
+  const auto* weight = reinterpret_cast<const T*>(p.weight);
+  const int64_t taps = p.kh * p.kw, of_channel = (taps + block - 1) / block;
+  Sum<T> sum;
+  for (int64_t c = 0; c < p.c_in; ++c) {
+    for (int64_t tap = 0; tap < taps; ++tap) {
+      const int64_t in_y = y * p.stride_h - p.pad_top + tap / p.kw * p.dilation_h;
+      const int64_t in_x = x * p.stride_w - p.pad_left + tap % p.kw * p.dilation_w;
+      if (in_y < 0 || in_y >= p.h || in_x < 0 || in_x >= p.w) continue;
+      const int64_t number = c / together * of_channel + tap / block;
+      sum.add(number * block, in[image * p.in_n + in_y * p.in_h + in_x * p.in_w + c * across.in_c],
+              weight[tap / p.kw * across.weight_h + tap % p.kw * across.weight_w +
+                     c * across.weight_c + o]);
+    }
+  }
+  return sum.finish((p.c_in + together - 1) / together * of_channel * block);
+}
+
 template <class T>
 T expected(const ConvolutionAcross& across, int64_t image, int64_t z, int64_t y, int64_t x,
            int64_t o) {
@@ -45,6 +72,8 @@ T expected(const ConvolutionAcross& across, int64_t image, int64_t z, int64_t y,
   const int64_t channels = p.c_in / p.groups, group = o / (p.c_out / p.groups);
   Sum<T> sum;
   int64_t k = 0;
+  if (const int64_t together = across.by_channel ? channels_of_block(p.kh * p.kw) : 0; together > 0)
+    return expected_by_channel<T>(across, together, image, y, x, o);
   for (int64_t tap = 0; tap < p.kd * p.kh * p.kw; ++tap) {
     const int64_t kz = tap / p.kw / p.kh, ky = tap / p.kw % p.kh, kx = tap % p.kw;
     const int64_t in_z =
@@ -76,6 +105,7 @@ class Trial {
     p_.in = in_.data();
     p_.weight = weight_.data();
     p_.out = out_.data();
+    across_.by_channel = c.by_channel;
   }
 
   void run() {
@@ -88,6 +118,21 @@ class Trial {
       using T = decltype(zero);
       if constexpr (!std::is_same_v<T, bool>) check_as<T>();
     });
+  }
+  // The same, so many channels at a time, each part added to those before it.
+  void run_in_parts(int64_t channels) {
+    visit_dtype(p_.dtype, [&](auto zero) {
+      using T = decltype(zero);
+      std::fill_n(reinterpret_cast<T*>(out_.data()), out_count(), static_cast<T>(-0.0F));
+    });
+    for (int64_t first = 0; first < p_.c_in; first += channels) {
+      ConvolutionAcross part = across_;
+      part.add = true;
+      part.of.c_in = std::min(channels, p_.c_in - first);
+      part.of.in += first * across_.in_c * size_of(p_.dtype);
+      part.of.weight += first * across_.weight_c * size_of(p_.dtype);
+      convolve_across(part, num_threads());
+    }
   }
   std::vector<std::byte> result() { return {out_.data(), out_.data() + out_.size()}; }
   std::byte* weight() { return weight_.data(); }
@@ -237,6 +282,41 @@ TEST_F(Convolve, FollowsItsMeaningForImagesSideBySide) {
         run_and_check({.p = with_output(p, 1), .across = true});
         run_and_check({with_output(p, 1), 3, 5, 11, true});
         if (HasFatalFailure()) return;
+      }
+    }
+  }
+}
+
+// In whole and in parts: less than a block of taps, one and a bit, several.
+TEST_F(Convolve, AddsUpByChannelInWholeAndInParts) {
+  struct Sizes {
+    int64_t h, w, channels;
+  };
+  for (const Sizes size : {Sizes{8, 8, 9}, {5, 7, 16}, {16, 16, 3}, {28, 28, 4}, {3, 3, 40}}) {
+    for (const int64_t images : {1, 3, 9}) {
+      for (const int64_t gap : {0, 3}) {
+        Convolution p{.n = images, .h = size.h, .w = size.w, .c_in = size.channels};
+        p.kh = size.h;
+        p.kw = size.w;
+        p.c_out = 20;
+        p.dtype = images == 9 ? DType::f64 : DType::f32;
+        p.pad_top = p.pad_left = 1;
+        Trial trial({.p = with_output(p, 1),
+                     .pixel_gap = gap,
+                     .row_gap = 2 * gap,
+                     .image_gap = 5 * gap,
+                     .across = true,
+                     .by_channel = true});
+        trial.run();
+        trial.check();
+        if (HasFatalFailure()) return;
+        const int64_t together = channels_of_block(p.kh * p.kw);
+        if (together == 0) continue;
+        for (const int64_t channels : {together, 2 * together}) {
+          trial.run_in_parts(channels);
+          trial.check();
+          if (HasFatalFailure()) return;
+        }
       }
     }
   }

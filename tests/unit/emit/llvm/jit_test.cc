@@ -388,6 +388,33 @@ std::vector<Problem> random_problems(uint64_t seed, int count) {
 
 TEST(Jit, AgreesOnRandomNests) { expect_same(random_problems(7, 200)); }
 
+// Compiled for a number of columns, a row gives the bits that it gives as one of any.
+TEST(Jit, AgreesOnRowsOfKnownColumns) {
+  std::vector<Problem> problems;
+  for (Problem& problem : random_problems(9, 300)) {
+    if (problem.nest.cells == 0 || problem.nest.order != Nest::Order::lanes) continue;
+    problem.columns = 1 + problem.columns % kLanes;
+    problems.push_back(std::move(problem));
+  }
+  for (const int64_t columns : {1, 3, 10, 16, 17, 32, 33, 47, 64}) {
+    for (const Nest& nest : {softmax(Nest::Order::lanes), argmax(Nest::Order::lanes),
+                             fold_nest(Nest::Order::lanes, Monoid::sum, f64),
+                             fold_nest(Nest::Order::lanes, Monoid::maximum, u8)}) {
+      problems.push_back({.nest = nest});
+      problems.back().rows = 5;
+      problems.back().columns = columns;
+    }
+  }
+  ASSERT_GT(problems.size(), 60U);
+  for (const device::Isa isa : isas()) {
+    for (const Problem& problem : problems) {
+      const auto kernel = compile_nest(problem.nest, isa, static_cast<int32_t>(problem.columns));
+      ASSERT_NE(kernel, nullptr) << to_text(problem.nest);
+      ASSERT_EQ(difference(problem, *kernel), "") << device::name(isa) << problem.columns;
+    }
+  }
+}
+
 TEST(Jit, AgreesWithTheInterpreterOnRandomNests) {
   const std::vector<Problem> problems = random_problems(8, 200);
   for (const device::Isa isa : isas()) {

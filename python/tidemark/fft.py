@@ -1,0 +1,2 @@
+"""Fourier transforms of tensors; complex numbers are pairs of reals on the last axis."""
+from ._core.fft import *  # noqa: F403

@@ -1,0 +1,157 @@
+// Under a budget, a training step may compute a part of the batch at a time, with its gradients
+// added up in place: the bits are those of the whole batch.
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "tests/unit/machine_code.h"
+#include "tidemark/tidemark.h"
+
+namespace td = tidemark;
+using td::Tensor;
+
+namespace {
+
+using Tensors = std::vector<Tensor>;
+using Loss = std::function<Tensor(const Tensors& weights, const Tensor& x)>;
+
+Tensor drawn(const td::Shape& shape, uint64_t key) {
+  return td::random::normal(shape, {.stddev = 0.3, .key = td::random::Key(key)});
+}
+
+struct Case {
+  std::string name;
+  td::Shape x;
+  std::vector<td::Shape> weights;
+  Loss loss;
+  std::string says = "computes ";  // A decision at some budget begins like this.
+};
+
+// The loss and its gradients.
+auto gradients_of(const Case& of, td::FunctionOptions options = {}) {
+  return td::function(
+      [loss = of.loss](const Tensors& weights, const Tensor& x) {
+        auto [value, gradients] =
+            td::value_and_grad([&](const Tensors& w) { return loss(w, x); })(weights);
+        gradients.push_back(value);
+        return gradients;
+      },
+      std::move(options));
+}
+
+Tensor layers(const Tensors& weights, Tensor x) {
+  for (size_t i = 0; i < weights.size(); i += 2)
+    x = td::tanh(td::matmul(x, weights[i]) + weights[i + 1]);
+  return x;
+}
+
+Tensor attention(const Tensor& x, const Tensor& w) {
+  const Tensor h = td::matmul(x, w);
+  const Tensor scores = td::softmax(td::matmul(h, h, {.transpose_b = true}));
+  return x + td::matmul(scores, h);
+}
+
+Tensor images(const Tensors& weights, Tensor x) {
+  const td::ConvOptions same{.padding = td::Padding::same};
+  for (size_t i = 0; i + 1 < weights.size(); ++i) x = x + td::relu(td::conv2d(x, weights[i], same));
+  return td::conv2d(x, weights.back(), {.strides = {2, 2}});
+}
+
+std::vector<td::Shape> of_layers(int count, int64_t wide) {
+  std::vector<td::Shape> shapes;
+  for (int i = 0; i < count; ++i) {
+    shapes.push_back({wide, wide});
+    shapes.push_back({wide});
+  }
+  return shapes;
+}
+
+std::vector<Case> cases() {
+  const auto mean_square = [](const Tensor& x) { return td::mean(td::square(x)); };
+  return {
+      {"layers",
+       {1024, 16},
+       of_layers(16, 16),
+       [=](const Tensors& w, const Tensor& x) { return mean_square(layers(w, x)); },
+       "computes 4 parts of the batch"},
+      {"tokens",
+       {4, 256, 16},
+       {{16, 16}, {16, 16}, {16, 16}},
+       [=](const Tensors& w, const Tensor& x) {
+         Tensor h = x;
+         for (const Tensor& each : w) h = attention(h, each);
+         return mean_square(h);
+       },
+       "computes 4 parts of the batch"},
+      {"images",
+       {4, 18, 17, 8},
+       {{3, 3, 8, 8}, {3, 3, 8, 8}, {3, 3, 8, 8}, {2, 2, 8, 4}},
+       [=](const Tensors& w, const Tensor& x) { return mean_square(images(w, x)); },
+       "computes 4 parts of the batch"},
+      // The mean over the batch needs all of it: what follows is not computed in parts.
+      {"normalized",
+       {512, 16},
+       of_layers(4, 16),
+       [=](const Tensors& w, const Tensor& x) {
+         const Tensor h = layers({w.begin(), w.begin() + 4}, x);
+         const Tensor centred = h - td::mean(h, 0, td::keepdims);
+         return mean_square(layers({w.begin() + 4, w.end()}, centred));
+       }},
+      // Of these rows no part has whole blocks of 256.
+      {"indivisible",
+       {600, 16},
+       of_layers(4, 16),
+       [=](const Tensors& w, const Tensor& x) { return mean_square(layers(w, x)); }},
+  };
+}
+
+class MicroBatches : public testing::TestWithParam<Case> {};
+
+TEST_P(MicroBatches, KeepTheBitsWithinEveryBudget) {
+  const td::MachineCode machine;
+  const Case& given = GetParam();
+  Tensors weights;
+  for (const td::Shape& shape : given.weights) weights.push_back(drawn(shape, weights.size() + 1));
+  const Tensor x = drawn(given.x, 99);
+  const int before = td::num_threads();
+  bool is_said = false;
+  for (const int threads : {1, 2}) {
+    td::set_num_threads(threads);
+    const auto usual = gradients_of(given);
+    const Tensors expected = usual(weights, x);
+    const td::Plan plan = usual.plan(weights, x);
+    constexpr int kBudgets = 4;
+    for (int i = 1; i <= kBudgets; ++i) {
+      const int64_t peak = plan.peak().count;
+      const td::Bytes budget(peak - (peak - plan.floor().count) * i / kBudgets);
+      const auto within = gradients_of(given, {.budget = budget});
+      const auto [results, profile] = within.profile(weights, x);
+      EXPECT_LE(profile.planned, budget);
+      EXPECT_LE(profile.touched, budget);
+      for (size_t k = 0; k < expected.size(); ++k)
+        EXPECT_TRUE(td::identical(results[k], expected[k])) << "result " << k << " in " << budget;
+      for (const td::PlanDecision& decision : within.plan(weights, x).decisions())
+        is_said = is_said || decision.what.starts_with(given.says);
+    }
+  }
+  td::set_num_threads(before);
+  EXPECT_TRUE(is_said) << given.says;
+}
+
+INSTANTIATE_TEST_SUITE_P(Models, MicroBatches, testing::ValuesIn(cases()),
+                         [](const auto& each) { return each.param.name; });
+
+// Where weights are small against activations, half the peak needs no work again.
+TEST(MicroBatchPlan, NeedsNoMoreWorkWhereWeightsAreSmall) {
+  Case of = cases()[0];
+  of.x = {1024, 128};
+  Tensors weights;
+  for (const td::Shape& shape : of_layers(16, 128)) weights.push_back(td::spec(shape));
+  const td::Plan plan = gradients_of(of).plan(weights, td::spec(of.x));
+  const td::Plan half = plan.within(td::Bytes(plan.peak().count / 2));
+  EXPECT_LE(half.flop(), plan.flop() * 1.01);
+}
+
+}  // namespace

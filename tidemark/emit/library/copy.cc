@@ -1,0 +1,145 @@
+#include "tidemark/emit/library/copy.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace tidemark::library {
+namespace {
+
+// Blocks whose lines, of both sides, fit into the first cache and its table of pages.
+constexpr int64_t kBlock = 64;
+
+template <class T>
+T load(const std::byte* from) {
+  T value;
+  std::memcpy(&value, from, sizeof(T));
+  return value;
+}
+template <class T>
+void store(std::byte* to, const T& value) {
+  std::memcpy(to, &value, sizeof(T));
+}
+
+// A square of elements that is transposed in registers of 16 bytes; for small elements, one.
+template <class T>
+struct Square {
+  static constexpr int64_t kSide = 1;
+  static void move(const std::byte* from, int64_t, std::byte* to, int64_t) {
+    store(to, load<T>(from));
+  }
+};
+
+template <>
+struct Square<uint32_t> {
+  static constexpr int64_t kSide = 4;
+  using V [[gnu::vector_size(16)]] = uint32_t;
+  static void move(const std::byte* from, int64_t from_column, std::byte* to, int64_t to_row) {
+    const V a = load<V>(from), b = load<V>(from + from_column), c = load<V>(from + 2 * from_column),
+            d = load<V>(from + 3 * from_column);
+    const V ab = __builtin_shufflevector(a, b, 0, 4, 1, 5);
+    const V cd = __builtin_shufflevector(c, d, 0, 4, 1, 5);
+    const V ab2 = __builtin_shufflevector(a, b, 2, 6, 3, 7);
+    const V cd2 = __builtin_shufflevector(c, d, 2, 6, 3, 7);
+    store(to, __builtin_shufflevector(ab, cd, 0, 1, 4, 5));
+    store(to + to_row, __builtin_shufflevector(ab, cd, 2, 3, 6, 7));
+    store(to + 2 * to_row, __builtin_shufflevector(ab2, cd2, 0, 1, 4, 5));
+    store(to + 3 * to_row, __builtin_shufflevector(ab2, cd2, 2, 3, 6, 7));
+  }
+};
+
+template <>
+struct Square<uint64_t> {
+  static constexpr int64_t kSide = 2;
+  using V [[gnu::vector_size(16)]] = uint64_t;
+  static void move(const std::byte* from, int64_t from_column, std::byte* to, int64_t to_row) {
+    const V a = load<V>(from), b = load<V>(from + from_column);
+    store(to, __builtin_shufflevector(a, b, 0, 2));
+    store(to + to_row, __builtin_shufflevector(a, b, 1, 3));
+  }
+};
+
+template <class T>
+void turn_block(const Turn& work, int64_t row, int64_t column) {
+  constexpr int64_t kSide = Square<T>::kSide, kSize = sizeof(T);
+  const int64_t row_end = std::min(row + kBlock, work.rows);
+  const int64_t column_end = std::min(column + kBlock, work.columns);
+  const auto from = [&](int64_t r, int64_t c) {
+    return work.from + r * kSize + c * work.from_column;
+  };
+  const auto to = [&](int64_t r, int64_t c) { return work.to + r * work.to_row + c * kSize; };
+  int64_t r = row;
+  for (; r + kSide <= row_end; r += kSide) {
+    int64_t c = column;
+    for (; c + kSide <= column_end; c += kSide)
+      Square<T>::move(from(r, c), work.from_column, to(r, c), work.to_row);
+    for (; c < column_end; ++c) {
+      for (int64_t i = r; i < r + kSide; ++i) store(to(i, c), load<T>(from(i, c)));
+    }
+  }
+  for (; r < row_end; ++r) {
+    for (int64_t c = column; c < column_end; ++c) store(to(r, c), load<T>(from(r, c)));
+  }
+}
+
+template <class T>
+void turn_all(const Turn& work) {
+  for (int64_t row = 0; row < work.rows; row += kBlock) {
+    for (int64_t column = 0; column < work.columns; column += kBlock)
+      turn_block<T>(work, row, column);
+  }
+}
+
+template <class T>
+void reverse_elements(const std::byte* from, std::byte* to, int64_t begin, int64_t count) {
+  for (int64_t i = begin; i < count; ++i)
+    store(to + i * static_cast<int64_t>(sizeof(T)),
+          load<T>(from - i * static_cast<int64_t>(sizeof(T))));
+}
+
+// Sixteen elements at a time, then four.
+void reverse_words(const std::byte* from, std::byte* to, int64_t count) {
+  using V [[gnu::vector_size(16)]] = uint32_t;
+  const auto reverse_four = [&](int64_t i) {
+    const V four = load<V>(from - 4 * (i + 3));
+    store(to + 4 * i, __builtin_shufflevector(four, four, 3, 2, 1, 0));
+  };
+  int64_t i = 0;
+  for (; i + 16 <= count; i += 16) {
+    reverse_four(i);
+    reverse_four(i + 4);
+    reverse_four(i + 8);
+    reverse_four(i + 12);
+  }
+  for (; i + 4 <= count; i += 4) reverse_four(i);
+  reverse_elements<uint32_t>(from, to, i, count);
+}
+
+}  // namespace
+
+void turn(const Turn& work, int64_t element_bytes) {
+  switch (element_bytes) {
+    case 1:
+      return turn_all<uint8_t>(work);
+    case 2:
+      return turn_all<uint16_t>(work);
+    case 4:
+      return turn_all<uint32_t>(work);
+    default:
+      return turn_all<uint64_t>(work);
+  }
+}
+
+void reverse(const std::byte* from, std::byte* to, int64_t count, int64_t element_bytes) {
+  switch (element_bytes) {
+    case 1:
+      return reverse_elements<uint8_t>(from, to, 0, count);
+    case 2:
+      return reverse_elements<uint16_t>(from, to, 0, count);
+    case 4:
+      return reverse_words(from, to, count);
+    default:
+      return reverse_elements<uint64_t>(from, to, 0, count);
+  }
+}
+
+}  // namespace tidemark::library

@@ -1,0 +1,24 @@
+// Copies between memory of different orders: transposes and reversals, for elements of 1, 2, 4 or 8
+// bytes. Precompiled: they move memory, a few lines of the caches at a time.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace tidemark::library {
+
+// to(r, c) = from(r, c), where rows are contiguous in `to` and columns in `from`. Strides are in
+// bytes, of any sign.
+struct Turn {
+  const std::byte* from = nullptr;
+  int64_t from_column = 0;  // From one column to the next.
+  std::byte* to = nullptr;
+  int64_t to_row = 0;  // From one row to the next.
+  int64_t rows = 0, columns = 0;
+};
+void turn(const Turn& work, int64_t element_bytes);
+
+// to[i] = from[-i].
+void reverse(const std::byte* from, std::byte* to, int64_t count, int64_t element_bytes);
+
+}  // namespace tidemark::library

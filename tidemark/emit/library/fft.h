@@ -1,0 +1,29 @@
+// Fourier transforms of pairs (re, im), ours: kernels do not allocate, so that the scratch is a
+// formula of the sizes, and a row has the same bits whatever runs beside it.
+//
+// Lengths whose prime factors are at most 13 are transformed factor by factor in Stockham's order,
+// which needs no permutation. Other lengths are a convolution with a chirp (Bluestein), by
+// transforms of a power of two. Several rows are transformed side by side, a vector of rows at a
+// time.
+#pragma once
+
+#include <cstdint>
+
+#include "tidemark/types/dtype.h"
+
+namespace tidemark::library {
+
+// Rows of `count` pairs: [outer, count, inner, 2], dense.
+struct Fourier {
+  DType dtype = DType::f32;
+  int64_t outer = 1, count = 1, inner = 1;
+  bool inverse = false;
+  double scale = 1;
+  const std::byte* from = nullptr;
+  std::byte* to = nullptr;  // May be `from`.
+};
+
+int64_t fft_scratch_bytes(const Fourier& work, int threads);
+void fft(const Fourier& work, int threads, std::byte* scratch);
+
+}  // namespace tidemark::library
