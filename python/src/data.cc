@@ -307,10 +307,10 @@ Dataset bucketed(const Dataset& dataset, nb::handle length, std::vector<int64_t>
                               pad_to_boundary};
   Held holds = holding(function.reference(), dataset);
   const nb::gil_scoped_release released;
-  return Dataset(data::bucketed(dataset.stage(), measure,
-                                {std::move(boundaries), std::move(batch_sizes)}, std::move(options),
-                                at),
-                 dataset.tree(), dataset.cap(), std::move(holds));
+  return Dataset(
+      data::bucketed(dataset.stage(), measure, {std::move(boundaries), std::move(batch_sizes)},
+                     std::move(options), at),
+      dataset.tree(), dataset.cap(), std::move(holds));
 }
 
 Dataset interleaved(const Dataset& dataset, nb::handle f, int64_t cycle, int64_t block) {

@@ -248,7 +248,7 @@ TEST(Programs, GradientsMadeAgainAreTheSame) {
     ++ran;
     EXPECT_EQ(wrong, "") << "seed " << seed << "\n" << to_text(program->least.graph);
   }
-  EXPECT_GE(ran, static_cast<int64_t>(end - begin) / 25) << "too few have loops that choose";
+  EXPECT_GE(ran, static_cast<int64_t>(end - begin) / 30) << "too few have loops that choose";
   compile::set_emitter(Emitter::automatic);
 }
 

@@ -371,6 +371,8 @@ bool has_no_buffer_of(const Plan& plan, int64_t bytes) {
 TEST_P(Batched, GivesTheSameAroundATableThatGoesPartByPart) {
   const OpDef& op = *GetParam();
   if (op.cutting == Cutting::none || !computes_in(op, DType::f32)) return;
+  // Images have four axes; micro_batches_test cuts them.
+  if (op.routine == Routine::conv) return;
   const Tensor x = drawn(DType::f32, {1024, 4}, {-1, 1}, 1);
   const Tensor w = drawn(DType::f32, {4, 1024}, {-1, 1}, 2);
   int in_parts = 0;

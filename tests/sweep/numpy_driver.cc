@@ -7,6 +7,7 @@
 #include <iostream>
 #include <sstream>
 #include <string_view>
+#include <utility>
 
 #include "tests/sweep/cases.h"
 #include "tidemark/api/create.h"
@@ -84,7 +85,10 @@ class Writer {
         for (size_t i = 0; i < items.size(); ++i) out << (i > 0 ? ", " : "") << items[i];
         out << ']';
       } else if (attr.kind == AttrKind::sizes) {
-        out << Shape(read.sizes());
+        out << '[';
+        const char* between = "";
+        for (const Dim item : read.sizes()) out << std::exchange(between, ", ") << item.number();
+        out << ']';
       } else if (attr.kind == AttrKind::number) {
         out << read.number();
       } else if (attr.kind == AttrKind::dtype) {

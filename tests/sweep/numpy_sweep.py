@@ -204,7 +204,7 @@ def convolved(x, w, attrs):
     x, w = wide(x), wide(w)
     stride, low, high, dilation, groups = (attrs[k] for k in ("stride", "pad_low", "pad_high", "dilation", "groups"))
     axes = len(stride)
-    spread = attrs.get("spread", [1] * axes)
+    spread = attrs.get("spread") or [1] * axes  # An empty list says 1 for all.
     whole = np.zeros((x.shape[0], *[max(0, (n - 1) * s + 1) for n, s in zip(x.shape[1:], spread)], x.shape[-1]))
     whole[(slice(None), *[slice(None, None, s) for s in spread])] = x
     whole = np.pad(whole, ((0, 0), *[(max(0, a), max(0, b)) for a, b in zip(low, high)], (0, 0)))

@@ -57,6 +57,7 @@ class Rematerializer {
   }
 
   void improve() {
+    if (model_.steps.empty()) return;  // A body that only passes values on.
     Timeline best = timeline_;
     for (int vain = 0; vain < kMostVainRounds && transactions_ < kMostTransactions; ++vain) {
       order_.relief_power = std::array{0.5, 1.0, 2.0}[below(3)];

@@ -74,8 +74,9 @@ TEST_F(Show, PrintsWhatEachPassMade) {
                          printed_ + "---- after fold\n" + printed_ + "---- after simplify\n" +
                          simplified_ + "---- after merge\n" + merged_ + "---- after remove_dead\n" +
                          last_ + "---- after trim\n" + last_ + "---- after recompute\n" + last_ +
-                         "---- after split\n" + last_ + "---- after accumulate\n" + last_ +
-                         "---- after fuse\n" + fused_ + "---- after order\n" + fused_);
+                         "---- after micro_batches\n" + last_ + "---- after split\n" + last_ +
+                         "---- after accumulate\n" + last_ + "---- after fuse\n" + fused_ +
+                         "---- after order\n" + fused_);
 }
 
 TEST_F(Show, ExplainsItself) {
@@ -84,7 +85,7 @@ TEST_F(Show, ExplainsItself) {
   EXPECT_TRUE(ran.out.starts_with("usage: tidemark show FILE.tm [--after=PASS|all]\n")) << ran.out;
   EXPECT_NE(
       ran.out.find("passes: inline_calls, sink_views, fold, simplify, merge, remove_dead, trim, "
-                   "recompute, split, accumulate, fuse, order\n"),
+                   "recompute, micro_batches, split, accumulate, fuse, order\n"),
       std::string::npos)
       << ran.out;
 }
@@ -107,7 +108,7 @@ TEST_F(Show, TellsWhatIsWrong) {
       {"--after=lunch in.tm",
        "show: there is no pass 'lunch', only inline_calls, sink_views, fold, simplify, merge, "
        "remove_dead, "
-       "trim, recompute, split, accumulate, fuse, order\n"
+       "trim, recompute, micro_batches, split, accumulate, fuse, order\n"
        "  tidemark show --help lists the options\n"},
       {"missing.tm", "show: cannot read 'missing.tm': No such file or directory\n"},
       {".", "show: cannot read '.': Is a directory\n"},
