@@ -285,8 +285,8 @@ nb::tuple signatures() {
 void bind_ops(nb::module_& module) {
   module.def_submodule("random", "Random tensors and keys.");
   module.def_submodule("linalg", "Linear algebra on the matrices in the last two axes.");
-  module.def_submodule(
-      "complex", "Arithmetic of complex numbers, which are pairs of reals on the last axis.");
+  module.def_submodule("complex",
+                       "Arithmetic of complex numbers, which are pairs of reals on the last axis.");
   module.def_submodule("fft", "Fourier transforms.");
   functions().reserve(kMost);
   for (const Callable& callable : callables()) {

@@ -38,7 +38,7 @@ def reduced(function):
 def conv2d(x, w, attrs):
     pads = list(zip(attrs["pad_low"], attrs["pad_high"]))
     letters = "DHW"[-len(pads):]
-    return jax.lax.conv_general_dilated(x, w, attrs["stride"], pads, lhs_dilation=attrs.get("spread"), rhs_dilation=attrs["dilation"],
+    return jax.lax.conv_general_dilated(x, w, attrs["stride"], pads, lhs_dilation=attrs.get("spread") or None, rhs_dilation=attrs["dilation"],
                                         dimension_numbers=(f"N{letters}C", f"{letters}IO", f"N{letters}C"),
                                         feature_group_count=attrs["groups"])
 

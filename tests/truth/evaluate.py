@@ -280,7 +280,8 @@ def apply(eqn, name, operands, unit, least, salt, narrow):
     result = function(eqn.params, *operands) if function else NotImplemented
     if result is NotImplemented:  # Whatever NumPy has no short word for.
         FOREIGN[name] = FOREIGN.get(name, 0) + 1
-        result = jax.device_get(eqn.primitive.bind(*operands, **eqn.params))
+        typed = [np.asarray(x).astype(var.aval.dtype) for x, var in zip(operands, eqn.invars)]  # As its parameters expect them.
+        result = jax.device_get(eqn.primitive.bind(*typed, **eqn.params))
     result = np.asarray(result)
     if narrow and rounds and eqn.outvars[0].aval.dtype == np.float64:
         return result.astype(np.float32).astype(np.float64)

@@ -106,6 +106,8 @@ class Call {
         attrs.add(AxisList(std::span<const int64_t>(wholes(name))));
       else if (def.kind == AttrKind::sizes)
         attrs.add(sizes(name));
+      else if (def.kind == AttrKind::size)
+        attrs.add(Dim(whole(name)));
       else if (def.kind == AttrKind::dtype)
         attrs.add(dtype(name));
       else if (def.kind == AttrKind::number)
