@@ -809,6 +809,8 @@ def conv3d(g, name):
 
 @op("resample")
 def resample(g, name):
+    if g.program.dtype not in ("f32", "f64"):  # Calls cast to f32; the op takes no 16 bits.
+        return
     x = g.floats(least_rank=1)
     axes = [i for i in range(x.rank) if x.shape[i].is_known() and x.shape[i].known() > 0]
     if not axes:

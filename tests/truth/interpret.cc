@@ -592,9 +592,8 @@ Dim size_of(const std::string& text, const Sizes& sizes) {
 
 DType dtype_named(const std::string& name, const Program& program) {
   const std::string& wanted = name == "float" ? program.dtype : name;
-  for (const DType dtype : {DType::f16, DType::bf16, DType::f32, DType::f64, DType::i32, DType::i64,
-                            DType::u8, DType::boolean})
-    if (cat(dtype) == wanted) return dtype;
+  for (int i = 0; i < kDTypes; ++i)
+    if (const auto dtype = static_cast<DType>(i); cat(dtype) == wanted) return dtype;
   throw UserError(cat("no dtype is called ", wanted), Source::here());
 }
 

@@ -807,7 +807,8 @@ class Meaning:
         sizes = (size, x.a.shape[axis]) if back else (x.a.shape[axis], size)
         weights = sampling_weights(at.whole("sampling"), at.whole("antialias"), *sizes)
         weights = weights.T if back else weights
-        return both(lambda xp, v: xp.moveaxis(xp.tensordot(xp.asarray(weights, v.dtype), v, (1, axis)), 0, axis))(x)
+        weighted = lambda xp: lambda v: xp.moveaxis(xp.tensordot(xp.asarray(weights, v.dtype), v, (1, axis)), 0, axis)
+        return computed(weighted(np), weighted(jnp), x)
 
     def window(self, at, x, kernel, strides, dilations):
         pads = [same_padding(x.a.shape[1 + i], kernel[i], strides[i], dilations[i]) if at.whole("same") else (0, 0)

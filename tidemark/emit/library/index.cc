@@ -200,7 +200,8 @@ void scatter(const Scatter& work, const Indices& indices, const std::byte* updat
     // best in long runs.
     const int64_t least =
         std::max<int64_t>(16, grain_for(indices.count * static_cast<int64_t>(sizeof(T))));
-    const int64_t parts = (num_threads() + work.outer - 1) / std::max<int64_t>(1, work.outer);
+    const int64_t outer = std::max<int64_t>(1, work.outer);  // There may be nothing to write to.
+    const int64_t parts = (num_threads() + outer - 1) / outer;
     const int64_t block = std::max(least, ((inner + parts - 1) / parts + 15) / 16 * 16);
     const int64_t blocks = (inner + block - 1) / block;
     with_combination<T>(work.how, [&](auto combine) {
