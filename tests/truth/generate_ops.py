@@ -804,7 +804,7 @@ def conv3d(g, name):
     low, high = [pick([0, 0, 1, -1]) for _ in range(3)], [pick([0, 1]) for _ in range(3)]
     out = [image_size((sizes[i] - 1) * spread[i] + 1, kernel[i], stride[i], low[i], high[i], dilation[i]) for i in range(3)]
     g.emit(name, [x, w], {"stride": csv(stride), "pad_low": csv(low), "pad_high": csv(high), "dilation": csv(dilation), "groups": groups,
-                          "spread": csv(spread)}, "float", [x.shape[0]] + out + [outputs], x.most * 24)
+                          "spread": csv(spread), "by_channel": 0}, "float", [x.shape[0]] + out + [outputs], x.most * 24)
 
 
 @op("resample")
@@ -833,9 +833,10 @@ def conv2d(g, name):
     stride, dilation = [pick([1, 1, 2]), pick([1, 1, 2])], [pick([1, 1, 2]), pick([1, 1, 2])]
     low, high = [pick([0, 0, 1, -1]), pick([0, 1, 2])], [pick([0, 1]), pick([0, 0, 1, -1])]
     spread = [pick([1, 1, 2]), pick([1, 1, 3])]
+    by_channel = int(groups == 1 and spread == [1, 1] and g.program.dtype in ("f32", "f64"))  # Another order of the same sum.
     sizes = [image_size((x.shape[1 + i].known() - 1) * spread[i] + 1, kernel[i], stride[i], low[i], high[i], dilation[i]) for i in range(2)]
     g.emit(name, [x, w], {"stride": csv(stride), "pad_low": csv(low), "pad_high": csv(high),
-                          "dilation": csv(dilation), "groups": groups, "spread": csv(spread)}, "float",
+                          "dilation": csv(dilation), "groups": groups, "spread": csv(spread), "by_channel": by_channel}, "float",
            [x.shape[0]] + sizes + [outputs], x.most * 12)
 
 
