@@ -171,11 +171,3 @@ def test_an_unused_capsule_gives_its_tensor_back():
     assert alive() is not None
     del capsules
     assert alive() is None
-
-
-@pytest.mark.parametrize("name", ["f16", "f32", "f64", "i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64", "bool", "bf16"])
-def test_numpy_takes_our_dtypes(name):
-    dtype = getattr(td, name)
-    array = np.zeros(2, dtype=dtype)
-    assert array.dtype == np.dtype(dtype) and td.asarray(array).dtype is dtype
-    assert np.ones(2).astype(td.ones(1, dtype).dtype).dtype == array.dtype

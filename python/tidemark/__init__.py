@@ -20,23 +20,6 @@ import tidemark.nn as nn  # noqa: E402, F401
 import tidemark.report as report  # noqa: E402, F401
 
 
-def _dtype_of_numpy(self):
-    """NumPy's dtype of the same elements: np.zeros(3, dtype=x.dtype) looks for it here."""
-    import numpy  # Imported when first asked for, as everywhere.
-
-    if self.name == "bf16":
-        try:
-            import ml_dtypes
-        except ImportError:
-            raise AttributeError("NumPy has no bf16; with ml_dtypes installed it is ml_dtypes.bfloat16") from None
-        return numpy.dtype(ml_dtypes.bfloat16)
-    kinds = {"f": "float", "i": "int", "u": "uint"}
-    return numpy.dtype("bool" if self.name == "bool" else kinds[self.name[0]] + self.name[1:])
-
-
-_core.DType.dtype = property(_dtype_of_numpy)
-
-
 def __getattr__(name):
     if name == "array_api":  # Imported when first asked for: it is long, and few programs need it.
         import importlib
