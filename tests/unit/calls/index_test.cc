@@ -64,3 +64,15 @@ TEST(Transpose, TakesAnOrderThatIsComputed) {
   EXPECT_EQ(td::transpose(x, order).shape(), (td::Shape{2, 4, 3}));
   EXPECT_EQ(td::transpose(x, {}).shape(), (td::Shape{4, 3, 2}));
 }
+
+// On one thread too, which has no other to share nothing with.
+TEST(Scatter, IntoNothingWritesNothing) {
+  const int before = td::num_threads();
+  for (const int threads : {1, 2}) {
+    td::set_num_threads(threads);
+    const td::Tensor x =
+        td::scatter_add(td::zeros({0, 5}), td::constant({3}), td::zeros({0, 1}), 1);
+    EXPECT_EQ(x.shape(), (td::Shape{0, 5}));
+  }
+  td::set_num_threads(before);
+}
