@@ -1,0 +1,246 @@
+#include "tidemark/compile/cpu/contract_ops.h"
+
+#include <algorithm>
+
+#include "tidemark/compile/cpu/dense.h"
+#include "tidemark/compile/workspace.h"
+#include "tidemark/device/threads.h"
+#include "tidemark/emit/contract/contract.h"
+#include "tidemark/ops/contract.h"
+
+namespace tidemark::compile {
+namespace {
+
+// The strides of an operand along the batch axes, broadcast to those of the result.
+Batch::Axes batch_strides(const ArrayRef& operand, const ArrayRef& result) {
+  const int64_t shift = result.rank() - operand.rank();
+  Batch::Axes strides;
+  for (int64_t axis = 0; axis + 2 < result.rank(); ++axis) {
+    const bool repeats = axis < shift || operand.shape[axis - shift] == 1;
+    strides.push_back(repeats ? 0 : operand.strides[static_cast<size_t>(axis - shift)]);
+  }
+  return strides;
+}
+
+Batch batch_of(const ArrayRef& a, const ArrayRef& b, const ArrayRef& result) {
+  Batch batch;
+  for (int64_t axis = 0; axis + 2 < result.rank(); ++axis)
+    batch.extents.push_back(result.shape[axis]);
+  batch.a = batch_strides(a, result);
+  batch.b = batch_strides(b, result);
+  batch.c = batch_strides(result, result);
+  return batch;
+}
+
+MatrixRef matrix(const ArrayRef& array) {
+  const size_t rank = array.strides.size();
+  return {array.data, array.dtype, array.strides[rank - 2], array.strides[rank - 1]};
+}
+
+Contraction product_of(std::span<const ArrayRef> operands, const ArrayRef& result, bool add) {
+  const ArrayRef &a = operands[0], &b = operands[1];
+  return {.m = a.shape[-2],
+          .n = b.shape[-1],
+          .k = a.shape[-1],
+          .a = matrix(a),
+          .b = matrix(b),
+          .c = matrix(result),
+          .add = add,
+          .batch = batch_of(a, b, result)};
+}
+
+}  // namespace
+
+int64_t matmul_workspace(std::span<const ArrayRef> operands, const ArrayRef& result, bool add) {
+  if (result.size() == 0) return 0;
+  return granted_bytes(contract_scratch_bytes(product_of(operands, result, add), num_threads()));
+}
+
+void run_matmul(std::span<const ArrayRef> operands, const ArrayRef& result, bool add) {
+  if (result.size() == 0) return;
+  const Contraction work = product_of(operands, result, add);
+  const int threads = num_threads();
+  const Workspace scratch(contract_scratch_bytes(work, threads));
+  if (WorkspacePart::preparing()) return;
+  contract(work, threads, scratch.data());
+}
+
+// In place if the result has the operand's bytes.
+void run_accumulate(std::span<const ArrayRef> operands, const ArrayRef& result) {
+  if (WorkspacePart::preparing() || result.data != operands[0].data) run_copy(operands[0], result);
+  run_matmul(operands.subspan(1), result, true);
+}
+
+namespace {
+
+// The sizes of a convolution, from shapes and attributes; the caller adds the addresses.
+Convolution convolution(const ArrayRef& x, const ArrayRef& w, const Attrs& attrs,
+                        const ArrayRef& result) {
+  const ops::ConvSpec spec = ops::ConvSpec::from(attrs);
+  Convolution work;
+  work.dtype = result.dtype;
+  work.n = x.shape[0];
+  work.c_in = x.shape[-1];
+  work.c_out = result.shape[-1];
+  work.groups = spec.groups;
+  work.in = x.data;
+  work.in_n = x.strides[0];
+  work.weight = w.data;
+  work.out = result.data;
+  // Height and width come last; frames before them.
+  const auto height = static_cast<int64_t>(spec.axes) - 2;
+  const auto h = static_cast<size_t>(height), across = h + 1;
+  work.h = x.shape[height + 1];
+  work.w = x.shape[height + 2];
+  work.kh = w.shape[height];
+  work.kw = w.shape[height + 1];
+  work.out_h = result.shape[height + 1];
+  work.out_w = result.shape[height + 2];
+  work.stride_h = spec.stride[h];
+  work.stride_w = spec.stride[across];
+  work.pad_top = spec.pad_low[h].number();
+  work.pad_left = spec.pad_low[across].number();
+  work.dilation_h = spec.dilation[h];
+  work.dilation_w = spec.dilation[across];
+  work.spread_h = spec.spread[h];
+  work.spread_w = spec.spread[across];
+  work.in_h = x.strides[h + 1];
+  work.in_w = x.strides[across + 1];
+  if (spec.axes == 2) return work;
+  work.d = x.shape[1];
+  work.kd = w.shape[0];
+  work.out_d = result.shape[1];
+  work.stride_d = spec.stride[0];
+  work.pad_front = spec.pad_low[0].number();
+  work.dilation_d = spec.dilation[0];
+  work.spread_d = spec.spread[0];
+  work.in_d = x.strides[1];
+  return work;
+}
+
+int64_t last_stride(const ArrayRef& array) { return array.strides[array.strides.size() - 1]; }
+
+// Interleaved images, as in the gradient with respect to the kernel, are read without copies. A
+// tile is as tall as there are images; with few images this pays if there are fewer outputs than
+// taps, as in that gradient.
+bool lies_across(const Convolution& work, const ArrayRef& x, const ArrayRef& w) {
+  const bool pays =
+      work.n >= 6 || work.kd * work.kh * work.kw >= work.out_d * work.out_h * work.out_w;
+  return pays && work.n > 1 && work.in_n == 1 && (last_stride(x) != 1 || x.shape[-1] == 1) &&
+         work.groups == 1 && !is_low_precision(work.dtype) &&
+         work.spread_d * work.spread_h * work.spread_w == 1 &&
+         (last_stride(w) == 1 || w.shape[-1] == 1);
+}
+
+// A convolution of images that are not interleaved: the kernel is dense, and the channels of a
+// pixel are contiguous; other axes may have any stride.
+struct PackedConvolution {
+  PackedConvolution(std::span<const ArrayRef> operands)
+      : image(operands[0]),
+        kernel(operands[1]),
+        packs_image(last_stride(image) != 1 && image.shape[-1] != 1) {}
+  int64_t copy_bytes() const {
+    return Dense::bytes(kernel) + (packs_image ? Dense::bytes(image) : 0);
+  }
+  const ArrayRef &image, &kernel;
+  bool packs_image;
+};
+
+// A convolution that adds up by channel always has its images interleaved and the outputs of its
+// kernel contiguous: operands that lie otherwise are copied.
+struct AcrossOperands {
+  AcrossOperands(const ArrayRef& image, const ArrayRef& kernel)
+      : image(image),
+        turned(permuted(image)),
+        kernel(kernel),
+        packs_image(image.strides[0] != 1 && image.shape[0] != 1),
+        packs_kernel(kernel.strides[3] != 1 && kernel.shape[3] != 1) {}
+  int64_t copy_bytes() const {
+    return (packs_image ? Dense::bytes(turned) : 0) + (packs_kernel ? Dense::bytes(kernel) : 0);
+  }
+  // Images last; and back.
+  static ArrayRef permuted(const ArrayRef& image) {
+    ArrayRef turned = image;
+    const Dim images = image.shape[0], channels = image.shape[3];
+    turned.shape.set(0, channels);
+    turned.shape.set(3, images);
+    std::swap(turned.strides[0], turned.strides[3]);
+    return turned;
+  }
+  const ArrayRef image, turned, kernel;
+  const bool packs_image, packs_kernel;
+};
+
+void run_conv2d_by_channel(std::span<const ArrayRef> operands, const Attrs& attrs,
+                           const ArrayRef& result, bool add) {
+  const AcrossOperands given(operands[0], operands[1]);
+  const ArrayRef none{.dtype = given.image.dtype, .shape = {0}, .strides = {1}};
+  const Dense image(given.packs_image ? given.turned : none);
+  const Dense kernel(given.packs_kernel ? given.kernel : none);
+  if (WorkspacePart::preparing()) return;
+  const ArrayRef x = given.packs_image ? AcrossOperands::permuted(image.ref()) : given.image;
+  const ArrayRef w = given.packs_kernel ? kernel.ref() : given.kernel;
+  ConvolutionAcross work{.of = convolution(x, w, attrs, result),
+                         .in_c = x.strides[3],
+                         .weight_h = w.strides[0],
+                         .weight_w = w.strides[1],
+                         .weight_c = w.strides[2],
+                         .by_channel = true,
+                         .add = add};
+  work.of.in_n = 1;
+  convolve_across(work, num_threads());
+}
+
+}  // namespace
+
+int64_t conv_workspace(std::span<const ArrayRef> operands, const Attrs& attrs,
+                       const ArrayRef& result) {
+  if (result.size() == 0) return 0;
+  if (ops::ConvSpec::from(attrs).by_channel)
+    return AcrossOperands(operands[0], operands[1]).copy_bytes();
+  if (lies_across(convolution(operands[0], operands[1], attrs, result), operands[0], operands[1]))
+    return 0;
+  const PackedConvolution packed(operands);
+  const auto dense = [](const ArrayRef& array) { return dense_layout({array.dtype, array.shape}); };
+  const Convolution work = convolution(packed.packs_image ? dense(packed.image) : packed.image,
+                                       dense(packed.kernel), attrs, result);
+  return packed.copy_bytes() + granted_bytes(convolve_scratch_bytes(work, num_threads()));
+}
+
+void run_conv(std::span<const ArrayRef> operands, const Attrs& attrs, const ArrayRef& result) {
+  if (result.size() == 0) return;
+  if (ops::ConvSpec::from(attrs).by_channel)
+    return run_conv2d_by_channel(operands, attrs, result, false);
+  const ArrayRef &image = operands[0], &kernel = operands[1];
+  const int threads = num_threads();
+  const Convolution as_it_lies = convolution(image, kernel, attrs, result);
+  if (lies_across(as_it_lies, image, kernel)) {
+    if (WorkspacePart::preparing()) return;
+    const size_t height = kernel.strides.size() - 4;
+    return convolve_across({.of = as_it_lies,
+                            .in_c = last_stride(image),
+                            .weight_h = kernel.strides[height],
+                            .weight_w = kernel.strides[height + 1],
+                            .weight_c = kernel.strides[height + 2],
+                            .weight_d = height == 0 ? 0 : kernel.strides[0]},
+                           threads);
+  }
+  const bool packs_image = PackedConvolution(operands).packs_image;
+  const Dense w(kernel);
+  const Dense packed = packs_image
+                           ? Dense(image)
+                           : Dense(ArrayRef{.dtype = image.dtype, .shape = {0}, .strides = {1}});
+  const Convolution work = convolution(packs_image ? packed.ref() : image, w.ref(), attrs, result);
+  const Workspace scratch(convolve_scratch_bytes(work, threads));
+  if (WorkspacePart::preparing()) return;
+  convolve(work, threads, scratch.data());
+}
+
+void run_accumulate_conv2d(std::span<const ArrayRef> operands, const Attrs& attrs,
+                           const ArrayRef& result) {
+  if (result.size() == 0) return;
+  if (WorkspacePart::preparing() || result.data != operands[0].data) run_copy(operands[0], result);
+  run_conv2d_by_channel(operands.subspan(1), attrs, result, true);
+}
+
+}  // namespace tidemark::compile
