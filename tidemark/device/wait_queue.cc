@@ -1,12 +1,10 @@
 // Every wait is a loop over the condition itself, and each change that can make the condition true
 // is followed by a wake-up:
 //
-//   a call becomes the first:  by leave(), under the queue's lock, which sets is_first_ and wakes
-//   it the limit leaves room:     by unreserve() and set_limit_bytes(), which read
-//   `counters.wanted`
-//                              after they have changed a counter. The first call writes `wanted`
-//                              before it reads the counters. All four accesses are sequentially
-//                              consistent, so one side sees the other.
+// - A call becomes the first: leave(), under the queue's lock, sets is_first_ and wakes it.
+// - The limit leaves room: unreserve() and set_limit_bytes() read `counters.wanted` after they have
+//   changed a counter; the first call writes `wanted` before it reads the counters. All four
+//   accesses are sequentially consistent, so one side sees the other.
 #include "tidemark/device/wait_queue.h"
 
 #include <linux/futex.h>

@@ -303,8 +303,7 @@ void reference_resample(const ReferenceContext& context) {
   });
 }
 
-// ---- Fourier transforms
-// --------------------------------------------------------------------------
+// ---- Fourier transforms -------------------------------------------------------------------------
 
 TensorType infer_fourier(const InferContext& context) {
   const TensorType& x = context.operands[0];

@@ -154,8 +154,7 @@ inline constexpr NamedOp resample = {
     .routine = Routine::resample,
 };
 
-// ---- Fourier transforms: a complex number is a pair of reals on the last axis, as in NumPy's
-// bytes
+// ---- Fourier transforms: complex numbers are pairs of reals, as in NumPy's bytes ----------------
 
 // The transformed axis and that of the pairs.
 inline constexpr AttrDef kFourierAttrs[] = {{"axes", AttrKind::integers, AttrRole::axes},

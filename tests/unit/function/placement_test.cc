@@ -174,8 +174,7 @@ TEST(Placement, TakesNoPartOfAStorageForAllOfIt) {
   EXPECT_TRUE(td::identical(twice(tail()), td::arange(2, 32, 2, td::f32)));
 }
 
-// ---- What is put together
-// ------------------------------------------------------------------------
+// ---- What is put together -----------------------------------------------------------------------
 
 TEST(Placement, StacksTenThousandTensorsInTheBytesOfTheStack) {
   const td::MachineCode machine;

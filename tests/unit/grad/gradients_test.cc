@@ -552,8 +552,7 @@ TEST(Gradient, OfTensorArrays) {
       drawn({2}, 1));
 }
 
-// ---- functions under a tape
-// -----------------------------------------------------------------------
+// ---- functions under a tape ---------------------------------------------------------------------
 
 TEST(GradientTape, ACallOfAFunctionIsOneEntry) {
   const td::Variable w(drawn({4, 5}, 1), {.name = "w"});
@@ -616,8 +615,7 @@ TEST(GradientTape, FunctionsWithLoopsAndStateUnderATape) {
   EXPECT_EQ(count.value().item<float>(), 1.0F);
 }
 
-// ---- what is kept
-// ---------------------------------------------------------------------------------
+// ---- what is kept -------------------------------------------------------------------------------
 
 TEST(Gradient, OfAWholeStepNeverHoldsAllGradients) {
   constexpr int64_t layers = 6, n = 256;
@@ -640,8 +638,7 @@ TEST(Gradient, OfAWholeStepNeverHoldsAllGradients) {
   EXPECT_LE(plan.peak().count, (layers + 3) * one + one / 2) << plan.to_text();
 }
 
-// ---- what counts once
-// -----------------------------------------------------------------------------
+// ---- what counts once ---------------------------------------------------------------------------
 
 TEST(GradientTape, WhatAFunctionReturnsAsItCameCountsOnce) {
   auto same = td::function([](const td::Tensor& x) { return x; });

@@ -95,8 +95,7 @@ TEST(Saved, IsTwoActivationsALayerWithGeluSiluOrSoftplus) {
   }
 }
 
-// ---- in 16 bits
-// ---------------------------------------------------------------------------------
+// ---- in 16 bits ---------------------------------------------------------------------------------
 
 struct Block {
   nn::LayerNorm before_attention, before_dense;

@@ -238,8 +238,7 @@ TEST(Growth, CannotBeToldOfAFewSteps) {
   EXPECT_EQ(text_of(report).substr(0, 26), "31 steps: cannot tell yet\n");
 }
 
-// ---- what was held
-// -------------------------------------------------------------------------------
+// ---- what was held ------------------------------------------------------------------------------
 
 TEST(WatchHistory, HasEveryStepOfAShortLoop) {
   std::vector<td::Tensor> kept;
