@@ -1,5 +1,5 @@
-// Ops with precompiled kernels: concat and padding, indexing, running sums, transforms, draws; contractions and
-// linear algebra through contract_ops.h and linalg_ops.h.
+// Ops with precompiled kernels: concat and padding, indexing, running sums, transforms, draws;
+// contractions and linear algebra through contract_ops.h and linalg_ops.h.
 #pragma once
 
 #include <span>
