@@ -123,7 +123,7 @@ class Stubs:
         kind = type(value).__name__
         if kind == "builtin_function_or_method":
             home = module.rsplit(".", 1)[-1]
-            prefix = home + "::" if home in ("complex", "fft", "linalg", "random") else ""
+            prefix = home + "::" if home in ("fft", "linalg", "random") else ""
             if prefix + name in self.functions:
                 return self.of_catalogue(name, prefix + name, "", False)
             return [f"def {name}(*args: Any, **kwargs: Any) -> Any: ..."]

@@ -192,17 +192,14 @@ struct Method {
   std::string_view function;
 };
 constexpr Method kMethods[] = {
-    {"all", "all"},         {"any", "any"},
-    {"argmax", "argmax"},   {"argmin", "argmin"},
-    {"argsort", "argsort"}, {"astype", "cast"},
-    {"cast", "cast"},       {"clip", "clip"},
-    {"cumsum", "cumsum"},   {"dot", "matmul"},
-    {"max", "max"},         {"mean", "mean"},
-    {"min", "min"},         {"prod", "prod"},
-    {"repeat", "repeat"},   {"reshape", "reshape"},
-    {"round", "round"},     {"sort", "sort"},
-    {"squeeze", "squeeze"}, {"std", "std"},
-    {"sum", "sum"},         {"transpose", "transpose"},
+    {"all", "all"},        {"any", "any"},         {"argmax", "argmax"},
+    {"argmin", "argmin"},  {"argsort", "argsort"}, {"astype", "cast"},
+    {"cast", "cast"},      {"clip", "clip"},       {"conj", "conj"},
+    {"conjugate", "conj"}, {"cumsum", "cumsum"},   {"dot", "matmul"},
+    {"max", "max"},        {"mean", "mean"},       {"min", "min"},
+    {"prod", "prod"},      {"repeat", "repeat"},   {"reshape", "reshape"},
+    {"round", "round"},    {"sort", "sort"},       {"squeeze", "squeeze"},
+    {"std", "std"},        {"sum", "sum"},         {"transpose", "transpose"},
     {"var", "var"},
 };
 
@@ -285,8 +282,6 @@ nb::tuple signatures() {
 void bind_ops(nb::module_& module) {
   module.def_submodule("random", "Random tensors and keys.");
   module.def_submodule("linalg", "Linear algebra on the matrices in the last two axes.");
-  module.def_submodule("complex",
-                       "Arithmetic of complex numbers, which are pairs of reals on the last axis.");
   module.def_submodule("fft", "Fourier transforms.");
   functions().reserve(kMost);
   for (const Callable& callable : callables()) {
