@@ -471,6 +471,15 @@ void bind_gradient(nb::module_& module) {
   module.def("jvp", jvp, nb::arg("f"), nb::arg("x"), nb::arg("dx"),
              "(f(x), the Jacobian times dx), computed without the Jacobian.");
   module.def(
+      "clip_by_norm",
+      [](nb::handle x, nb::handle most) {
+        const Source at = calling_line();
+        const Value clipped(x, at), bound(most, at);
+        return nb::steal(python::wrap(clip_by_norm(clipped.operand(), bound.operand(), at)));
+      },
+      nb::arg("x"), nb::arg("most"),
+      "x, scaled down if its norm (the root of the sum of squares) exceeds `most`.");
+  module.def(
       "clip_by_global_norm",
       [](nb::handle gradients, nb::handle most) {
         const Source at = calling_line();

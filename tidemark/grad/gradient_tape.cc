@@ -201,8 +201,7 @@ void GradientTape::stop() { tape_->stop(); }
 void GradientTape::release() { tape_->release(); }
 void GradientTape::reset() { tape_ = started(options_, tape_->at); }
 
-GradientTape::Pause::Pause(GradientTape& tape)
-    : tape_(tape.tape_->is_running() ? &tape : nullptr) {
+GradientTape::Pause::Pause(GradientTape& tape) : tape_(tape.tape_->is_running() ? &tape : nullptr) {
   if (tape_ != nullptr) tape_->stop();
 }
 // The tape may have been reset meanwhile.
