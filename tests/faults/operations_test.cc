@@ -120,6 +120,7 @@ std::vector<FaultyOperation> ops() {
       operation("max_pool", [=] { return max_pool(image); }),
       operation("layer_norm", [=] { return layer_norm(x); }),
       operation("update", [=] { return update(x, {0, all}, 7); }),
+      operation("update at tensors", [=] { return update(x, {ids, all}, 7); }),
       operation("one_hot", [=] { return one_hot(ids, 9); }),
       operation("where", [=] { return where(x > 0, x, 0); }),
       operation("cast", [=] { return cast(x, f16); }),
