@@ -53,6 +53,9 @@ class Stubs:
             return f"*{listed[0][0]}: Any"
         parts = []
         for name, kind, default in listed:
+            if kind == "operands":
+                parts.append(f"*{name}: Value | Sequence[Value]")
+                continue
             words = "|" in kind and "str"
             hint = words or KINDS.get(kind, "Any")
             if default == "None" and not hint.endswith("None"):

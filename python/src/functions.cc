@@ -319,14 +319,14 @@ PyObject* run_split(Arguments& in) {
 // The operands one by one, or in a list: einsum("ij,jk,kl", [a, b, c]).
 PyObject* run_einsum(Arguments& in) {
   const std::string subscripts = in.text(0);
-  if (in.is_none(2) && subscripts.find(',') != std::string::npos) {
-    const std::vector<Tensor> list = in.tensors(1);
-    return in.compute([&] { return einsum(subscripts, list, in.at); });
-  }
-  const Operand& a = in.operand(1);
-  if (in.is_none(2)) return in.compute([&] { return einsum(subscripts, a, in.at); });
-  const Operand& b = in.operand(2);
-  return in.compute([&] { return einsum(subscripts, a, b, in.at); });
+  const nb::handle operands = in.object(1);
+  const bool in_a_list = PyTuple_GET_SIZE(operands.ptr()) == 1 &&
+                         (PyList_Check(PyTuple_GET_ITEM(operands.ptr(), 0)) != 0 ||
+                          PyTuple_Check(PyTuple_GET_ITEM(operands.ptr(), 0)) != 0) &&
+                         subscripts.find(',') != std::string::npos;
+  const std::vector<Tensor> list =
+      in_a_list ? tensors_from(PyTuple_GET_ITEM(operands.ptr(), 0), in.at) : in.tensors(1);
+  return in.compute([&] { return einsum(subscripts, list, in.at); });
 }
 
 PyObject* run_arange(Arguments& in) {
@@ -647,7 +647,7 @@ constexpr Binding kBindings[] = {
     {"diff", plain<diff>},
     {"one_hot", plain<one_hot>},
     {"tensordot", plain<tensordot>},
-    {"einsum", run_einsum, "subscripts: text, a: tensor, b: tensor = none"},
+    {"einsum", run_einsum, "subscripts: text, operands: operands"},
     {"outer", plain<outer>},
     {"kron", plain<kron>},
     {"cross", plain<cross>},

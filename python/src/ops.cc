@@ -98,7 +98,7 @@ std::string signature_of(const Function& function, size_t from = 0) {
   for (size_t i = from; i < function.parameters.size(); ++i) {
     const Parameter& parameter = function.parameters[i];
     if (i > from) text += ", ";
-    text += parameter.name;
+    text += cat(parameter.kind == "operands" ? "*" : "", parameter.name);
     if (parameter.fallback != nullptr)
       text += cat("=", nb::repr(nb::handle(parameter.fallback)).c_str());
   }
@@ -111,6 +111,7 @@ std::string kind_text(const Parameter& parameter) {
   constexpr std::pair<std::string_view, std::string_view> words[] = {
       {"tensor", "tensor, array or number"},
       {"tensors", "list of tensors"},
+      {"operands", "tensors, one by one or in a list"},
       {"numbers", "number, nested lists of numbers, or array"},
       {"ints", "int or sequence of ints"},
       {"pairs", "sequence of (before, after), one for each axis"},

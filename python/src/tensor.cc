@@ -260,6 +260,14 @@ void bind_tensor(nb::module_& module) {
       nb::arg("object"), nb::arg("dtype") = nb::none(), nb::kw_only(), nb::arg("copy") = nb::none(),
       "A tensor of numbers, lists or an array. The memory of an array of the same dtype is shared: "
       "what its owner writes there, the tensor shows.");
+  module.def(
+      "identical",
+      [](nb::handle a, nb::handle b) {
+        const Source at = calling_line();
+        return identical(tensor_from(a, at), tensor_from(b, at));
+      },
+      nb::arg("a"), nb::arg("b"),
+      "Whether dtype, shape and bits are the same; `==` is elementwise.");
   module.def("_tensor_from_bytes", [](nb::handle data, nb::handle dtype, nb::handle shape) {
     const Source at = calling_line();
     return from_bytes(data, dtype_argument(dtype, at), shape_from(shape, at), at);

@@ -205,12 +205,12 @@ void GradientTape::stop() { tape_->stop(); }
 void GradientTape::release() { tape_->release(); }
 void GradientTape::reset() { tape_ = started(options_, tape_->at); }
 
-GradientTape::Pause::Pause(GradientTape& tape)
-    : tape_(tape.tape_->is_running() ? tape.tape_.get() : nullptr) {
+GradientTape::Pause::Pause(GradientTape& tape) : tape_(tape.tape_->is_running() ? &tape : nullptr) {
   if (tape_ != nullptr) tape_->stop();
 }
+// The tape may have been reset meanwhile.
 GradientTape::Pause::~Pause() {
-  if (tape_ != nullptr) tape_->start();
+  if (tape_ != nullptr) tape_->tape_->start();
 }
 
 }  // namespace tidemark

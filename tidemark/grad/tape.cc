@@ -133,6 +133,12 @@ class EagerTape : public Tape {
     account_.set_records(list_.size());
   }
 
+  bool made_last(TapeId id) const override {
+    if (id == 0 || list_.empty()) return false;
+    const std::vector<TapeId>& made = list_.back().results;
+    return std::find(made.begin(), made.end(), id) != made.end();
+  }
+
   std::vector<PartialGradient> gradient(const Tensors& targets, const Tensors& output_gradients,
                                         const Tensors& tensors,
                                         const std::vector<Variable>& variables,

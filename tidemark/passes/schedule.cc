@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "tidemark/base/error.h"
+#include "tidemark/base/interrupt.h"
 #include "tidemark/base/work.h"
 #include "tidemark/loops/expr.h"
 #include "tidemark/ops/op_def.h"
@@ -645,6 +646,7 @@ Scheduler::Cost Scheduler::computed_cost(const Node& node) const {
 std::optional<Schedule> Scheduler::run(std::span<const int32_t> nodes,
                                        std::span<const Value> results, const GroupLimits& limits) {
   Work::add(static_cast<int64_t>(graph_.nodes.size() - place_.size() + nodes.size()));
+  tidemark::detail::poll_interrupt();
   place_.resize(graph_.nodes.size(), -1);
   for (size_t i = 0; i < nodes.size(); ++i)
     place_[static_cast<size_t>(nodes[i])] = static_cast<int32_t>(i);
