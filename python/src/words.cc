@@ -19,6 +19,7 @@ constexpr Phrase kPhrases[] = {
     {"td::Static<int>", "td.Static"},
     {"td::newaxis", "None"},
     {"td::ellipsis", "`...`"},
+    {"{{td::open}}", "[(None,)]"},
     {"td::open", "None"},
     {"pass std::move(x)", "pass td.donate(x)"},
     {"(x = {})", "(del x)"},

@@ -64,6 +64,7 @@ REMEDIES = {
     lambda: td.ones((3, 3))[..., ...]: "write `:` for the other axes",
     lambda: list(td.data.from_generator(lambda: iter([1, 2])).shuffle()): "give the size of the buffer: shuffle(buffer=1000), or shuffle before that stage",
     lambda: td.function(lambda x: x).largest(td.ones(3), budget=100): "open one: td.function(f, input_signature=[td.spec((None, 784))])",
+    lambda: td.while_loop(lambda x: x.sum() < 9, lambda x: td.concat([x, x]), td.ones(2)): "give it the same shape, or declare which sizes may change: shape_invariants=[(None,)]",
     lambda: nn.losses.mse(np.zeros((2, 3)), np.zeros((3, 2))): "reshape one of them: td.reshape(y_true, y_pred.shape)",
 }
 
