@@ -27,6 +27,8 @@ void bind_function(nb::module_& module);
 void bind_plan(nb::module_& module);
 void bind_control_flow(nb::module_& module);
 void bind_gradient(nb::module_& module);
+void bind_custom_gradient(nb::module_& module);
+void bind_tape_holds(nb::module_& module);
 void bind_interrupt(nb::module_& module);
 void bind_tree(nb::module_& module);
 void bind_autograph(nb::module_& module);

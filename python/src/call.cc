@@ -97,9 +97,25 @@ SharedTree KnownStructures::find_or_add(const BoundArguments& bound,
   root.arity = static_cast<int32_t>(bound.size());
   for (PyObject* const each : bound) flatten_into(made, leaves, each, classify_argument);
   const SharedTree tree = share(std::move(made));
+  add_traced(tree);
   known_.insert(known_.begin(), tree);
   if (known_.size() > kMost) known_.resize(kMost);
   return tree;
+}
+
+void KnownStructures::add_traced(const SharedTree& tree) {
+  traced_.push_back({tree.get(), tree});
+  if (traced_.size() <= 2 * alive_ + 64) return;
+  std::erase_if(traced_, [](const Traced& each) { return each.owners.expired(); });
+  alive_ = traced_.size();
+}
+
+int KnownStructures::traverse(visitproc visit, void* arg) const {
+  for (const Traced& each : traced_) {
+    if (each.owners.expired()) continue;
+    if (const int stopped = each.tree->traverse(visit, arg)) return stopped;
+  }
+  return 0;
 }
 
 // ---- calls --------------------------------------------------------------------------------------

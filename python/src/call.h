@@ -1,6 +1,7 @@
 // Arguments of a call of a traced function: leaves and structure, as FunctionCore takes them.
 #pragma once
 
+#include <memory>
 #include <vector>
 
 #include "bindings.h"
@@ -20,10 +21,24 @@ class KnownStructures {
  public:
   // The structure of these arguments; their leaves are added to `leaves`.
   SharedTree find_or_add(const BoundArguments& bound, std::vector<nb::object>& leaves);
+  void clear() { known_.clear(); }
+
+  // The structures of arguments and results that traces hold. Nobody but the function and its
+  // calls reads them, so it is the function that reports what they hold (holds.h).
+  void add_traced(const SharedTree& tree);
+  int traverse(visitproc visit, void* arg) const;
 
  private:
   static constexpr size_t kMost = 256;
+  // A tree that has no owner left is deleted under the GIL, so one that has an owner, or had one a
+  // moment ago, can be read under the GIL.
+  struct Traced {
+    const Tree* tree;
+    std::weak_ptr<const Tree> owners;
+  };
   std::vector<SharedTree> known_;
+  std::vector<Traced> traced_;
+  size_t alive_ = 0;  // Of the list above, when it was last swept.
 };
 
 // One call. It lives for its duration.

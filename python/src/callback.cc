@@ -2,15 +2,9 @@
 
 #include <utility>
 
-#include "later.h"
 #include "tidemark/trace/control_flow_core.h"
 
 namespace tidemark::python {
-
-HeldObject hold(nb::handle object) {
-  return {new nb::object(nb::borrow(object)),
-          [](nb::object* dropped) { release_with_gil([dropped] { delete dropped; }); }};
-}
 
 namespace {
 thread_local bool autograph_is_on = false;
@@ -30,6 +24,15 @@ nb::object call_user(nb::handle f, const std::vector<nb::object>& arguments) {
   const nb::object called = function_to_call(f);
   const UserCode user;
   PyObject* const result = PyObject_Vectorcall(called.ptr(), flat.data(), flat.size(), nullptr);
+  if (result == nullptr) nb::raise_python_error();
+  return nb::steal(result);
+}
+
+nb::object call_user(nb::handle f, const nb::list& arguments, nb::handle keywords) {
+  const nb::object all = nb::steal(PySequence_Tuple(arguments.ptr()));
+  const nb::object called = function_to_call(f);
+  const UserCode user;
+  PyObject* const result = PyObject_Call(called.ptr(), all.ptr(), keywords.ptr());
   if (result == nullptr) nb::raise_python_error();
   return nb::steal(result);
 }

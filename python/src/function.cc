@@ -125,6 +125,7 @@ detail::TraceResult trace_body(Traces& traces, std::span<const detail::Argument>
   }
   detail::TraceResult taken =
       taken_result(result, cat("function \"", definition.options.name, "\""), definition.at);
+  traces.known.add_traced(*std::any_cast<SharedTree>(&taken.structure));
   taken.changed = [&traces, then = Captured(base.f, self)] { return changes_since(traces, then); };
   return taken;
 }
@@ -517,13 +518,37 @@ int traverse(PyObject* object, visitproc visit, void* arg) {
   Py_VISIT(function.f);
   Py_VISIT(function.base);
   Py_VISIT(function.self);
-  if (function.definition != nullptr) Py_VISIT(function.definition->converted.ptr());
-  return 0;
+  if (function.definition == nullptr) return 0;  // A bound one: the function itself reports.
+  const Definition& definition = *function.definition;
+  Py_VISIT(definition.converted.ptr());
+  int stopped = definition.signature.traverse(visit, arg);
+  if (stopped == 0) stopped = definition.method_signature.traverse(visit, arg);
+  if (stopped == 0 && function.traces != nullptr)
+    stopped = (*function.traces)->known.traverse(visit, arg);
+  for (const auto& [object, instance] : definition.instances)
+    if (stopped == 0) stopped = instance.traces->known.traverse(visit, arg);
+  return stopped;
+}
+
+// Traces may hold what refers to the function: td.Static((f, 2)).
+void forget_traces(FunctionObject& function) {
+  // Dropping an object may drop another whose traces are in the list.
+  std::vector<std::shared_ptr<Traces>> all;
+  if (function.traces != nullptr) all.push_back(*function.traces);
+  for (const auto& [object, instance] : function.definition->instances)
+    all.push_back(instance.traces);
+  for (const auto& traces : all) {
+    traces->core->clear_cache();
+    traces->known.clear();
+  }
 }
 
 int clear(PyObject* object) {
   FunctionObject& function = function_in(object);
-  if (function.definition != nullptr) function.definition->converted = {};
+  if (function.definition != nullptr) {
+    function.definition->converted = {};
+    forget_traces(function);
+  }
   Py_CLEAR(function.f);
   Py_CLEAR(function.self);
   Py_CLEAR(function.base);

@@ -10,8 +10,10 @@
 #include "dtype.h"
 #include "errors.h"
 #include "gradient.h"
+#include "holds.h"
 #include "shape.h"
 #include "source.h"
+#include "tape_holds.h"
 #include "tensor_tree.h"
 #include "tidemark/tensor/bind.h"
 #include "variable.h"
@@ -95,10 +97,12 @@ class PythonTape {
                       "make a new one for each `with`, or call reset()");
     tape_ = std::make_unique<GradientTape>(options_, at);
     records_ = true;
+    holds_.start();
   }
   void exit() {
     records_ = false;
     tape_->stop();
+    holds_.stop();
   }
   void watch(nb::handle given) {
     const Source at = calling_line();
@@ -119,6 +123,7 @@ class PythonTape {
       const nb::gil_scoped_release unlocked;
       found = tape.gradient(of.tensors, by.both, options, at);
     }
+    if (!options_.persistent) holds_.clear();
     return by.give(std::move(found));
   }
   nb::object jacobian(nb::handle target, nb::handle sources, const std::string& unconnected) {
@@ -131,6 +136,7 @@ class PythonTape {
       const nb::gil_scoped_release unlocked;
       by.tensors = tape.jacobian(y, by.tensors, missing, at);
     }
+    if (!options_.persistent) holds_.clear();
     size_t place = 0, next = 0;
     return build(*by.tree, place, [&]() -> nb::object {
       Tensor& made = by.tensors[next++];
@@ -140,11 +146,14 @@ class PythonTape {
   void reset() {
     GradientTape& tape = used(calling_line());
     tape.reset();
-    if (!records_) tape.stop();
+    holds_.stop();
+    holds_.clear();
+    records_ ? holds_.start() : tape.stop();
   }
   // Forgets what is saved; the tape may record again.
   void release() {
     if (tape_ != nullptr) tape_->release();
+    holds_.clear();
   }
   nb::list watched_variables() const {
     nb::list list;
@@ -160,9 +169,16 @@ class PythonTape {
     return *tape_;
   }
 
+  int traverse(visitproc visit, void* arg) const { return holds_.traverse(visit, arg); }
+  // For the collector: nobody refers to the tape but what it holds itself.
+  void clear() {
+    if (!records_) release();
+  }
+
  private:
   TapeOptions options_;
   std::unique_ptr<GradientTape> tape_;
+  TapeHolds holds_;
   bool records_ = false;
 };
 
@@ -170,6 +186,11 @@ class PythonTape {
 struct Pause {
   nb::object tape;
   std::unique_ptr<GradientTape::Pause> pause = {};
+
+  int traverse(visitproc visit, void* arg) const {
+    Py_VISIT(tape.ptr());
+    return 0;
+  }
 };
 
 // ---- gradients as functions ---------------------------------------------------------------------
@@ -179,14 +200,6 @@ TensorTree apart(nb::handle object, Source at) {
   TensorTree made = lifted(object, at);
   for (Tensor& tensor : made.tensors) tensor = detail::apart(tensor, at);
   return made;
-}
-
-nb::object call_with(nb::handle f, const nb::list& arguments, nb::handle keywords) {
-  const UserCode user;
-  const nb::object all = nb::steal(PySequence_Tuple(arguments.ptr()));
-  PyObject* const result = PyObject_Call(function_to_call(f).ptr(), all.ptr(), keywords.ptr());
-  if (result == nullptr) nb::raise_python_error();
-  return nb::steal(result);
 }
 
 // The part of a result that is differentiated: the result, or the first element of a tuple.
@@ -221,7 +234,7 @@ nb::object value_and_grad(const char* name, nb::handle f, nb::handle given, nb::
   }
   GradientTape tape({}, at);
   tape.watch(sources, at);
-  const nb::object value = call_with(f, arguments, keywords);
+  const nb::object value = call_user(f, arguments, keywords);
   const Tensors target = target_of(value, name, at);
   Tensors found;
   {
@@ -245,7 +258,7 @@ nb::object value_and_grad_by(nb::handle f, nb::handle given, nb::handle keywords
   const PythonSources by(variables, "value_and_grad", at);
   GradientTape tape({}, at);
   const nb::object value =
-      call_with(f, nb::steal<nb::list>(PySequence_List(given.ptr())), keywords);
+      call_user(f, nb::steal<nb::list>(PySequence_List(given.ptr())), keywords);
   const Tensors target = target_of(value, "value_and_grad", at);
   std::pair<Tensors, std::vector<Gradient>> found;
   {
@@ -257,9 +270,15 @@ nb::object value_and_grad_by(nb::handle f, nb::handle given, nb::handle keywords
 
 // From the gradient of a result to those of the arguments; it holds the residuals.
 struct PythonPullback {
-  std::shared_ptr<GradientTape> tape;
+  std::unique_ptr<GradientTape> tape;
+  std::unique_ptr<TapeHolds> holds;
   Tensors value, sources;
   SharedTree arguments;
+
+  int traverse(visitproc visit, void* arg) const {
+    const int stopped = arguments->traverse(visit, arg);
+    return stopped != 0 ? stopped : holds->traverse(visit, arg);
+  }
 
   nb::object operator()(nb::handle gradient, nb::handle variables) const {
     const Source at = calling_line();
@@ -283,15 +302,18 @@ struct PythonPullback {
 nb::object vjp(nb::handle f, const nb::args& given) {
   const Source at = calling_line();
   TensorTree all = apart(given, at);
-  auto tape = std::make_shared<GradientTape>(TapeOptions{.persistent = true}, at);
+  auto tape = std::make_unique<GradientTape>(TapeOptions{.persistent = true}, at);
+  auto holds = std::make_unique<TapeHolds>();
+  holds->start();
   tape->watch(all.tensors, at);
   Tensors handed = all.tensors;
-  const nb::object value = call_with(
+  const nb::object value = call_user(
       f, nb::steal<nb::list>(PySequence_List(filled(*all.tree, handed).ptr())), nb::handle());
   tape->stop();
-  PythonPullback pullback{std::move(tape), lifted(value, at).tensors, std::move(all.tensors),
-                          all.tree};
-  return nb::make_tuple(value, std::move(pullback));
+  holds->stop();
+  return nb::make_tuple(value,
+                        PythonPullback{std::move(tape), std::move(holds), lifted(value, at).tensors,
+                                       std::move(all.tensors), std::move(all.tree)});
 }
 
 nb::object jvp(nb::handle f, nb::handle x, nb::handle dx) {
@@ -334,129 +356,8 @@ nb::object jacobian_of(nb::handle f, nb::handle x) {
   return nb::steal(python::wrap(std::move(made)));
 }
 
-// ---- custom gradients and recomputation ---------------------------------------------------------
-
-// {gradients, gradients by Variables}, if the second part is a dict or a list of pairs.
-bool has_variable_gradients(nb::handle given) {
-  if (!PyTuple_CheckExact(given.ptr()) || PyTuple_GET_SIZE(given.ptr()) != 2) return false;
-  PyObject* const second = PyTuple_GET_ITEM(given.ptr(), 1);
-  if (PyDict_Check(second)) return true;
-  if (!PyList_Check(second)) return false;
-  for (const nb::handle pair : nb::handle(second))
-    if (!PyTuple_Check(pair.ptr()) || PyTuple_GET_SIZE(pair.ptr()) != 2 ||
-        variable_in(PyTuple_GET_ITEM(pair.ptr(), 0)) == nullptr)
-      return false;
-  return true;
-}
-
-// The arguments of a call of a custom gradient: which tensors belong to which argument.
-struct CustomCall {
-  TensorTree all;               // (arguments, keywords)
-  std::vector<size_t> tensors;  // The number of tensors in each positional argument.
-  Source at;
-
-  CustomCall(nb::handle arguments, nb::handle keywords, Source at)
-      : all(lifted(nb::make_tuple(arguments, keywords), at)), at(at) {
-    for (const nb::handle each : arguments) tensors.push_back(lifted(each, at).tensors.size());
-  }
-
-  nb::object call(nb::handle f, Tensors inputs) const {
-    const nb::object both = filled(*all.tree, inputs);
-    const nb::handle named = PyTuple_GET_ITEM(both.ptr(), 1);
-    return call_with(f, nb::steal<nb::list>(PySequence_List(PyTuple_GET_ITEM(both.ptr(), 0))),
-                     named);
-  }
-
-  detail::OwnGradients gradients(nb::handle given) const {
-    if (has_variable_gradients(given)) {
-      detail::OwnGradients own = gradients(PyTuple_GET_ITEM(given.ptr(), 0));
-      const nb::handle second = PyTuple_GET_ITEM(given.ptr(), 1);
-      const nb::object pairs =
-          PyDict_Check(second.ptr()) ? nb::steal(PyDict_Items(second.ptr())) : nb::borrow(second);
-      for (const nb::handle pair : pairs) {
-        const Variable* const variable = variable_in(PyTuple_GET_ITEM(pair.ptr(), 0));
-        if (variable == nullptr)
-          throw UserTypeError("custom_gradient: a gradient by something that is no Variable", at,
-                              "return (dx, {variable: gradient})");
-        own.by_variables.emplace_back(*variable,
-                                      gradient_from(PyTuple_GET_ITEM(pair.ptr(), 1), at));
-      }
-      return own;
-    }
-    const nb::object list = PyTuple_CheckExact(given.ptr()) || PyList_CheckExact(given.ptr())
-                                ? nb::steal(PySequence_Tuple(given.ptr()))
-                                : nb::object(nb::make_tuple(given));
-    const auto count = static_cast<size_t>(PyTuple_GET_SIZE(list.ptr()));
-    // One for each argument, or one for each that has tensors.
-    std::vector<size_t> wanted;
-    for (const size_t each : tensors)
-      if (count == tensors.size() || each > 0) wanted.push_back(each);
-    detail::OwnGradients own;
-    for (size_t i = 0; i < count; ++i) {
-      const nb::handle each = PyTuple_GET_ITEM(list.ptr(), static_cast<Py_ssize_t>(i));
-      if (each.is_none()) {  // No gradient for what this argument holds.
-        own.by_inputs.resize(own.by_inputs.size() + (i < wanted.size() ? wanted[i] : 1));
-        continue;
-      }
-      for (Tensor& tensor : lifted(each, at).tensors) own.by_inputs.push_back(std::move(tensor));
-    }
-    // Keyword arguments have none.
-    size_t positional = 0;
-    for (const size_t each : tensors) positional += each;
-    if (own.by_inputs.size() == positional) own.by_inputs.resize(all.tensors.size());
-    return own;
-  }
-};
-
-nb::object custom_gradient(nb::handle f, nb::handle arguments, nb::handle keywords) {
-  const Source at = calling_line();
-  const auto call = std::make_shared<CustomCall>(arguments, keywords, at);
-  SharedTree shape;
-  const auto run = [&](const Tensors& inputs) {
-    const nb::gil_scoped_acquire gil;
-    const nb::object both = call->call(f, inputs);
-    if (!PyTuple_CheckExact(both.ptr()) || PyTuple_GET_SIZE(both.ptr()) != 2 ||
-        !PyCallable_Check(PyTuple_GET_ITEM(both.ptr(), 1)))
-      throw UserTypeError("custom_gradient: the function did not return (y, gradient)", at,
-                          "return the result, and the function from its gradient to those of the "
-                          "arguments");
-    TensorTree value = lifted(nb::handle(PyTuple_GET_ITEM(both.ptr(), 0)), at);
-    shape = value.tree;
-    detail::OwnResults own;
-    own.results = std::move(value.tensors);
-    own.pullback = [gradient = hold(PyTuple_GET_ITEM(both.ptr(), 1)), tree = value.tree,
-                    call](Tensors gradients) {
-      const nb::gil_scoped_acquire again;
-      return call->gradients(call_user(*gradient, {filled(*tree, gradients)}));
-    };
-    return own;
-  };
-  Tensors results;
-  {
-    const nb::gil_scoped_release unlocked;
-    results = detail::run_custom(call->all.tensors, run, at);
-  }
-  return filled(*shape, results);
-}
-
-nb::object recompute(nb::handle f, nb::handle arguments, nb::handle keywords) {
-  const Source at = calling_line();
-  const auto call = std::make_shared<CustomCall>(arguments, keywords, at);
-  const auto shape = std::make_shared<SharedTree>();
-  const detail::TensorFunction run = [held = hold(f), call, shape, at](const Tensors& inputs) {
-    const nb::gil_scoped_acquire gil;
-    TensorTree result = lifted(call->call(*held, inputs), at);
-    *shape = result.tree;
-    return std::move(result.tensors);
-  };
-  Tensors inputs = std::move(call->all.tensors);
-  Tensors results;
-  {
-    const nb::gil_scoped_release unlocked;
-    results = detail::run_recomputed(inputs, run, at);
-  }
-  return filled(**shape, results);
-}
+// ---- several gradients
+// ---------------------------------------------------------------------------
 
 std::vector<Gradient> gradients_from(nb::handle list, Source at) {
   std::vector<Gradient> all;
@@ -519,14 +420,14 @@ void bind_gradient(nb::module_& module) {
                    g.shape(), ")");
       });
 
-  nb::class_<Pause>(module, "_Pause")
+  nb::class_<Pause>(module, "_Pause", nb::type_slots(traversed_slots<Pause>()))
       .def("__enter__",
            [](Pause& self) {
              auto& tape = nb::cast<PythonTape&>(self.tape);
              self.pause = std::make_unique<GradientTape::Pause>(tape.used(calling_line()));
            })
       .def("__exit__", [](Pause& self, const nb::args&) { self.pause = nullptr; });
-  nb::class_<PythonTape>(module, "GradientTape",
+  nb::class_<PythonTape>(module, "GradientTape", nb::type_slots(cleared_slots<PythonTape>()),
                          "Records what is computed inside `with`, for its gradients.")
       .def(
           "__init__",
@@ -557,7 +458,7 @@ void bind_gradient(nb::module_& module) {
       .def("watched_variables", &PythonTape::watched_variables, "The Variables read so far.")
       .def_prop_ro("saved_bytes", &PythonTape::saved_bytes, "The bytes kept for gradients.");
 
-  nb::class_<PythonPullback>(module, "Pullback",
+  nb::class_<PythonPullback>(module, "Pullback", nb::type_slots(traversed_slots<PythonPullback>()),
                              "From the gradient of a result to those of the arguments.")
       .def("__call__", &PythonPullback::operator(), nb::arg("gradient"),
            nb::arg("variables") = nb::none())
@@ -565,12 +466,19 @@ void bind_gradient(nb::module_& module) {
   module.def("_value_and_grad", value_and_grad);
   module.def("_value_and_grad_by", value_and_grad_by);
   module.def("_jacobian", jacobian_of);
-  module.def("_custom_gradient", custom_gradient);
-  module.def("_recompute", recompute);
   module.def("vjp", vjp, nb::arg("f"), nb::arg("arguments"),
              "(f(*arguments), its Pullback), which holds the residuals.");
   module.def("jvp", jvp, nb::arg("f"), nb::arg("x"), nb::arg("dx"),
              "(f(x), the Jacobian times dx), computed without the Jacobian.");
+  module.def(
+      "clip_by_norm",
+      [](nb::handle x, nb::handle most) {
+        const Source at = calling_line();
+        const Value clipped(x, at), bound(most, at);
+        return nb::steal(python::wrap(clip_by_norm(clipped.operand(), bound.operand(), at)));
+      },
+      nb::arg("x"), nb::arg("most"),
+      "x, scaled down if its norm (the root of the sum of squares) exceeds `most`.");
   module.def(
       "clip_by_global_norm",
       [](nb::handle gradients, nb::handle most) {

@@ -63,16 +63,12 @@ nb::object holding(nb::handle f, const nb::args& args, const nb::kwargs& kwargs)
 struct HoldsObject {
   std::shared_ptr<Holds> holds;
   std::vector<nb::object> inputs;
-};
 
-int traverse(PyObject* self, visitproc visit, void* arg) {
-  Py_VISIT(Py_TYPE(self));
-  if (!nb::inst_ready(self)) return 0;
-  const HoldsObject& object = *nb::inst_ptr<HoldsObject>(self);
-  for (const nb::object& input : object.inputs) Py_VISIT(input.ptr());
-  return object.holds->traverse(visit, arg);
-}
-PyType_Slot slots[] = {{Py_tp_traverse, reinterpret_cast<void*>(traverse)}, {0, nullptr}};
+  int traverse(visitproc visit, void* arg) const {
+    for (const nb::object& input : inputs) Py_VISIT(input.ptr());
+    return holds->traverse(visit, arg);
+  }
+};
 
 Held record(nb::handle object, Held::Drop drop, bool is_initializer) {
   Held held(object, drop);
@@ -115,7 +111,7 @@ int traverse_instance(PyObject* self, visitproc visit, void* arg) {
 }
 
 void bind_holds(nb::module_& module) {
-  nb::class_<HoldsObject>(module, "_Holds", nb::type_slots(slots));
+  nb::class_<HoldsObject>(module, "_Holds", nb::type_slots(traversed_slots<HoldsObject>()));
   module.def("_holding", holding);
 }
 

@@ -57,4 +57,26 @@ Held recorded_initializer(nb::handle object);
 // For tp_traverse of classes with `nb::dynamic_attr`: what nanobind's own visits.
 int traverse_instance(PyObject* self, visitproc visit, void* arg);
 
+// The slots of a class whose objects report what they hold: `int traverse(visitproc, void*) const`.
+template <class T>
+PyType_Slot* traversed_slots() {
+  constexpr traverseproc traverse = [](PyObject* self, visitproc visit, void* arg) -> int {
+    Py_VISIT(Py_TYPE(self));
+    return nb::inst_ready(self) ? nb::inst_ptr<T>(self)->traverse(visit, arg) : 0;
+  };
+  static PyType_Slot slots[] = {{Py_tp_traverse, reinterpret_cast<void*>(traverse)}, {0, nullptr}};
+  return slots;
+}
+// The same for a class whose objects may come to hold what refers to them: `void clear()`.
+template <class T>
+PyType_Slot* cleared_slots() {
+  constexpr inquiry clear = [](PyObject* self) -> int {
+    if (nb::inst_ready(self)) nb::inst_ptr<T>(self)->clear();
+    return 0;
+  };
+  static PyType_Slot slots[] = {
+      traversed_slots<T>()[0], {Py_tp_clear, reinterpret_cast<void*>(clear)}, {0, nullptr}};
+  return slots;
+}
+
 }  // namespace tidemark::python

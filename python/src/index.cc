@@ -3,6 +3,7 @@
 #include "convert.h"
 #include "errors.h"
 #include "exchange.h"
+#include "holds.h"
 #include "operators.h"
 #include "source.h"
 #include "tidemark/calls/place.h"
@@ -124,6 +125,11 @@ struct At {
 struct Spot {
   Tensor x;
   nb::object key;
+
+  int traverse(visitproc visit, void* arg) const {
+    Py_VISIT(key.ptr());
+    return 0;
+  }
 };
 
 Tensor set(const Spot& spot, nb::handle value) {
@@ -155,7 +161,8 @@ void add_index_slots(std::vector<PyType_Slot>& slots) {
 }
 
 void bind_index(nb::module_& module) {
-  nb::class_<Spot>(module, "_Spot", "x.at[1:3]: a part of a tensor, to be replaced in a copy.")
+  nb::class_<Spot>(module, "_Spot", nb::type_slots(traversed_slots<Spot>()),
+                   "x.at[1:3]: a part of a tensor, to be replaced in a copy.")
       .def("set", set, nb::arg("value"), "The tensor with `value`, broadcast, in this place.")
       .def("add", changed<detail::Change::add>, nb::arg("value"),
            "The tensor with `value` added in this place; an element that is named twice gets both.")

@@ -23,7 +23,9 @@ NB_MODULE(_core, module) {
   bind_call(module);
   bind_function(module);
   bind_control_flow(module);
+  bind_tape_holds(module);
   bind_gradient(module);
+  bind_custom_gradient(module);
   bind_interrupt(module);
   bind_memory(module);
   bind_output(module);

@@ -34,6 +34,11 @@ Signature::Signature(nb::handle callable, int skipped) {
     take_anything();
 }
 
+int Signature::traverse(visitproc visit, void* arg) const {
+  for (const nb::object& each : defaults_) Py_VISIT(each.ptr());
+  return 0;
+}
+
 void Signature::take_anything() {
   names_ = {"args", "kwargs"};
   keys_.resize(2);

@@ -29,6 +29,8 @@ class Signature {
   size_t size() const { return names_.size(); }
   // The name of each bound argument.
   const std::vector<std::string>& names() const { return names_; }
+  // For tp_traverse of the object that owns it.
+  int traverse(visitproc visit, void* arg) const;
 
  private:
   void read_code(nb::handle function, int skipped);

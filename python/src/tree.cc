@@ -6,6 +6,7 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 #include "errors.h"
+#include "holds.h"
 #include "later.h"
 #include "source.h"
 
@@ -27,45 +28,73 @@ std::unordered_map<PyObject*, Registered>& registered() {
 
 // ---- identities ---------------------------------------------------------------------------------
 
+// Holds an object whose class allows no weak references. All trees with the object have the same
+// one of these, so it can be referred to weakly in its place.
+struct Unweakable {
+  nb::object object;
+
+  int traverse(visitproc visit, void* arg) const {
+    Py_VISIT(object.ptr());
+    return 0;
+  }
+};
+
+PyObject* target_of(const nb::object& weak) {  // Borrowed; null if it is gone.
+  PyObject* const target = PyWeakref_GET_OBJECT(weak.ptr());
+  return target == Py_None ? nullptr : target;
+}
+nb::object weak_reference(nb::handle object) {
+  PyObject* const made = PyWeakref_NewRef(object.ptr(), nullptr);
+  if (made == nullptr) PyErr_Clear();
+  return nb::steal(made);
+}
+
 // The objects that are parts of structures, with a number for each. An address alone would name
 // another object once the first is gone.
 class Identities {
  public:
   struct Named {
-    nb::object held;  // A weak reference, or the object.
+    nb::object held;  // What a node holds: a weak reference, or an Unweakable.
     uint64_t number = 0;
   };
   Named of(PyObject* object) {
-    Named& named = table_[object];
-    if (named.held.is_valid() && object_of(named.held) == object) return named;
-    named = {weakly(object), ++last_};
-    const Named found = named;
+    Entry& known = table_[object];
+    if (Named named = known.named(); named.held.is_valid() && object_of(named.held) == object)
+      return named;
+    nb::object weak = weak_reference(object), held = weak;
+    if (!weak.is_valid()) {
+      held = nb::cast(Unweakable{nb::borrow(object)});
+      weak = weak_reference(held);
+    }
+    // Making them may have run the collector, and with it code that takes other objects apart.
+    Entry& entry = table_[object] = {std::move(weak), ++last_};
+    const Named made{std::move(held), entry.number};
     if (table_.size() > 2 * alive_ + 64) drop_dead();
-    return found;
+    return made;
   }
   // Borrowed; null if the object is gone.
   static PyObject* object_of(const nb::object& held) {
-    if (!PyWeakref_CheckRef(held.ptr())) return held.ptr();
-    PyObject* const object = PyWeakref_GET_OBJECT(held.ptr());
-    return object == Py_None ? nullptr : object;
+    return PyWeakref_CheckRef(held.ptr()) ? target_of(held)
+                                          : nb::inst_ptr<Unweakable>(held)->object.ptr();
   }
 
  private:
-  static nb::object weakly(PyObject* object) {
-    PyObject* const made = PyWeakref_NewRef(object, nullptr);
-    if (made != nullptr) return nb::steal(made);
-    PyErr_Clear();
-    return nb::borrow(object);
-  }
-  // Objects without weak references are held by the trees alone.
+  struct Entry {
+    nb::object weak;  // Of the object, or of its Unweakable.
+    uint64_t number = 0;
+
+    Named named() const {
+      PyObject* const target = weak.is_valid() ? target_of(weak) : nullptr;
+      if (target == nullptr) return {};
+      return {nb::isinstance<Unweakable>(target) ? nb::borrow(target) : weak, number};
+    }
+  };
   void drop_dead() {
-    std::erase_if(table_, [](const auto& entry) {
-      return !PyWeakref_CheckRef(entry.second.held.ptr()) ||
-             object_of(entry.second.held) == nullptr;
-    });
+    std::erase_if(table_,
+                  [](const auto& entry) { return target_of(entry.second.weak) == nullptr; });
     alive_ = table_.size();
   }
-  std::unordered_map<PyObject*, Named> table_;
+  std::unordered_map<PyObject*, Entry> table_;
   size_t alive_ = 0;
   uint64_t last_ = 0;
 };
@@ -507,6 +536,15 @@ std::string Tree::text() const {
   return shown(filled(stars));
 }
 
+int Tree::traverse(visitproc visit, void* arg) const {
+  for (const TreeNode& node : nodes) {
+    Py_VISIT(node.type.ptr());
+    Py_VISIT(node.data.ptr());
+    Py_VISIT(node.order.ptr());
+  }
+  return 0;
+}
+
 SharedTree share(Tree tree) {
   return {new Tree(std::move(tree)),
           [](const Tree* dropped) { release_with_gil([dropped] { delete dropped; }); }};
@@ -543,6 +581,8 @@ struct Star {};
 // A TreeDef in Python.
 struct Structure {
   SharedTree tree;
+
+  int traverse(visitproc visit, void* arg) const { return tree->traverse(visit, arg); }
 };
 
 nb::object unflatten(const Structure& structure, nb::handle leaves) {
@@ -601,7 +641,10 @@ nb::object register_class(const nb::object& cls, const nb::object& flatten_with,
 }  // namespace
 
 void bind_tree(nb::module_& module) {
-  nb::class_<Structure>(module, "TreeDef", "Everything of a structure besides its leaves.")
+  nb::class_<Unweakable>(module, "_Unweakable", nb::type_slots(traversed_slots<Unweakable>()),
+                         nb::is_weak_referenceable());
+  nb::class_<Structure>(module, "TreeDef", nb::type_slots(traversed_slots<Structure>()),
+                        "Everything of a structure besides its leaves.")
       .def_prop_ro(
           "num_leaves", [](const Structure& s) { return s.tree->leaves; },
           "How many leaves it has.")
@@ -615,7 +658,7 @@ void bind_tree(nb::module_& module) {
       .def("__hash__", [](const Structure& s) { return std::hash<std::string>()(s.tree->key("")); })
       .def("__repr__", [](const Structure& s) { return "TreeDef(" + s.tree->text() + ")"; });
 
-  nb::class_<Static> fixed(module, "Static",
+  nb::class_<Static> fixed(module, "Static", nb::type_slots(traversed_slots<Static>()),
                            "A value that is part of a function's key: one trace for each value.");
   static_class = reinterpret_cast<PyTypeObject*>(fixed.ptr());
   fixed.def(nb::init<nb::object>(), nb::arg("value").none())

@@ -30,7 +30,7 @@ struct TreeNode {
   nb::object type = {};  // The class of a named tuple, dataclass or registered class.
   // dict: the keys in order. dataclass, named tuple: the names of the fields. registered: what its
   // flatten function gave besides the children. constant: the value. object: a weak reference, or
-  // the object itself where its class allows none.
+  // an Unweakable that holds it where its class allows none.
   nb::object data = {};
   nb::object order = {};  // dict: the keys as inserted, if that is another order.
   uint64_t identity = 0;  // object: its number.
@@ -55,6 +55,8 @@ class Tree {
   // The structure with these leaves, one for each.
   nb::object filled(std::span<const nb::object> leaves) const;
   std::string text() const;
+  // For tp_traverse of the one object that owns the tree.
+  int traverse(visitproc visit, void* arg) const;
 };
 // Freed under the GIL, wherever the last one goes.
 using SharedTree = std::shared_ptr<const Tree>;
@@ -64,6 +66,11 @@ SharedTree share(Tree tree);
 // itself.
 struct Static {
   nb::object value;
+
+  int traverse(visitproc visit, void* arg) const {
+    Py_VISIT(value.ptr());
+    return 0;
+  }
 };
 bool is_static(PyObject* object);
 

@@ -1,4 +1,6 @@
 """Python's control flow in traced functions: every program gives what it gives without being traced."""
+import gc
+
 import numpy as np
 import pytest
 
@@ -15,6 +17,20 @@ def tensors(arguments):
 
 def flat(result):
     return [np.asarray(leaf) for leaf in td.tree.leaves(result)]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def nothing_is_left_to_the_collector():
+    gc.collect()
+    gc.disable()
+    yield
+    gc.set_debug(gc.DEBUG_SAVEALL)
+    gc.collect()
+    ours = {repr(each) for each in gc.garbage if "tidemark" in str(type(each)) + str(getattr(each, "__module__", ""))}
+    gc.set_debug(0)
+    gc.garbage.clear()
+    gc.enable()
+    assert not ours
 
 
 @pytest.mark.parametrize("f, arguments", PROGRAMS, ids=NAMES)

@@ -3,7 +3,10 @@
 Python's collector sees a reference only if its owner reports it. An owner that reports too little keeps its cycles for
 ever; one that reports a reference twice gives a function to the collector that is still called.
 """
+import collections
 import copy
+import dataclasses
+import functools
 import gc
 import tempfile
 import weakref
@@ -38,6 +41,15 @@ class Owner:
 
     def positive(self, x):
         return x > 0
+
+
+class Slotted:
+    """Allows no weak references."""
+
+    __slots__ = ("owner",)
+
+    def __init__(self, owner):
+        self.owner = owner
 
 
 class Rule:
@@ -111,6 +123,75 @@ def traced_recompute(owner):
     block = td.recompute(lambda x: owner.scale(td.tanh(x)))
     f = td.function(lambda x: block(x).sum())
     td.grad(f)(X)
+    return f
+
+
+class Tape(td.GradientTape):
+    """With attributes."""
+
+
+def taped(f, *more, persistent=True):
+    """A tape that has recorded f."""
+    variable = td.Variable([1.0, 2.0])
+    with Tape(persistent=persistent) as tape:
+        tape.target, tape.source = f(variable, *more).sum(), variable
+    return tape
+
+
+def nested_tapes(owner):
+    """Both have recorded the call, and the gradient of the inner one is recorded by the outer one."""
+    variable, f = td.Variable([1.0, 2.0]), custom(owner)
+    with Tape(persistent=True) as outer:
+        with Tape(persistent=True) as inner:
+            inner.target, inner.source = f(variable).sum(), variable
+        outer.target = (inner.gradient(inner.target, variable) * variable).sum()
+    outer.source = variable
+    return outer, inner
+
+
+def tape_around_grad(owner):
+    variable, f = td.Variable([1.0, 2.0]), custom(owner)
+    with td.GradientTape(persistent=True) as tape:
+        td.grad(lambda x: f(x).sum())(variable)
+    return tape
+
+
+def tape_that_records(owner):
+    def steps():
+        with td.GradientTape(persistent=True) as tape:
+            custom(owner)(td.Variable([1.0]))
+            yield tape
+
+    walk = steps()
+    return walk, next(walk)
+
+
+def tape_of_itself(owner):
+    variable = td.Variable([1.0])
+    with td.GradientTape(persistent=True) as tape:
+        block = td.recompute(functools.partial(lambda _, x: x * 2, (tape, owner)))
+        block(variable)
+    return tape
+
+
+def function_of_itself(owner):
+    f = td.function(lambda x, static: x * 2)
+    f(X, td.Static((f, owner)))
+    return f
+
+
+def local_classes(owner):
+    @dataclasses.dataclass
+    class Pair:
+        a: object
+        b: object
+        kept = owner
+
+    class Point(collections.namedtuple("Point", "x y")):
+        kept = owner
+
+    f = td.function(lambda point: Pair(point.x, point.y))
+    f(Point(X, X))
     return f
 
 
@@ -203,6 +284,31 @@ CYCLES = {
     "custom gradient": custom,
     "traced custom gradient": traced_custom,
     "traced recompute": traced_recompute,
+    "tape with a custom gradient": lambda o: taped(custom(o)),
+    "tape that is not used": lambda o: taped(custom(o), persistent=False),
+    "tape with a recomputed function": lambda o: taped(td.recompute(lambda x: o.scale(x))),
+    "tape with a recomputed method": lambda o: taped(td.recompute(o.scale)),
+    "tape with an argument": lambda o: taped(td.recompute(lambda x, held: x * 2), Slotted(o)),
+    "tape with a static argument": lambda o: taped(td.recompute(lambda x, held: x * 2), td.Static((o,))),
+    "tape that is paused": lambda o: taped(custom(o)).stop_recording(),
+    "tape of itself": tape_of_itself,
+    "nested tapes": nested_tapes,
+    "outer tape": lambda o: nested_tapes(o)[0],
+    "inner tape": lambda o: nested_tapes(o)[1],
+    "tape around a gradient": tape_around_grad,
+    "tape that records": tape_that_records,
+    "vjp of a custom gradient": lambda o: td.vjp(custom(o), X),
+    "vjp of a recomputed function": lambda o: td.vjp(td.recompute(o.scale), X)[1],
+    "vjp with a static argument": lambda o: td.vjp(lambda x, held: x * 2, X, td.Static((o,)))[1],
+    "default argument": lambda o: called(td.function(lambda x, owner=o: owner.scale(x))),
+    "default of a keyword": lambda o: called(td.function(lambda x, *, owner=o: owner.scale(x))),
+    "static argument": lambda o: (lambda f: (f(X, td.Static((o,))), f))(td.function(lambda x, held: x * 2)),
+    "argument without weak references": lambda o: (lambda f: (f(X, Slotted(o)), f))(td.function(lambda x, held: x * 2)),
+    "function of itself": function_of_itself,
+    "local classes": local_classes,
+    "Static": lambda o: td.Static((o,)),
+    "TreeDef": lambda o: td.tree.structure({1: X, (o,): X}),
+    "place": lambda o: X.at[[0, o]],
     "predict": predicted,
     "EMA": lambda o: nn.EMA(called(nn.Dense(2, activation=o.scale))),
 }
@@ -243,6 +349,11 @@ def saved(checkpoint):
         checkpoint.save(folder + "/a.safetensors")
 
 
+def differentiated(tape):
+    gradient = tape.gradient(tape.target, tape.source)
+    np.testing.assert_array_equal(gradient, [2, 2])
+
+
 # What outlives its owner and the objects that were made with it, and how it is used then.
 KEPT = {
     "layer": (lambda o: nn.Dense(2, activation=o.scale, kernel_initializer=o.make), lambda layer: layer(X)),
@@ -263,6 +374,15 @@ KEPT = {
     "zipped": (lambda o: shared_stage(o)[2], list),
     "iterator": (lambda o: shared_stage(o)[3], list),
     "iterator of a generator": (lambda o: half_read(td.data.from_generator(o.generate).prefetch(1)), lambda iterator: list(iterator)),
+    "tape with a custom gradient": (lambda o: taped(custom(o)), differentiated),
+    "tape with a recomputed function": (lambda o: taped(td.recompute(o.scale)), differentiated),
+    "tape that is not used": (lambda o: taped(custom(o), persistent=False), differentiated),
+    "outer tape": (lambda o: nested_tapes(o)[0], differentiated),
+    "inner tape": (lambda o: nested_tapes(o)[1], differentiated),
+    "pullback": (lambda o: td.vjp(custom(o), X)[1], lambda pullback: np.testing.assert_array_equal(pullback(X), X * 2)),
+    "pullback of a recomputed function": (lambda o: td.vjp(td.recompute(o.scale), X)[1], lambda pullback: pullback(X)),
+    "default argument": (lambda o: td.function(lambda x, owner=o: owner.scale(x)), lambda f: f(X)),
+    "static argument": (lambda o: td.Static((o,)), lambda static: td.function(lambda x, held: held[0].scale(x))(X, static)),
     "checkpoint": (lambda o: td.io.Checkpoint(optimizer=nn.Adam(o.rate), data=td.data.range(4).map(o.scale), variable=td.Variable(1.0), owner={"o": [o, 1]}), saved),
 }
 

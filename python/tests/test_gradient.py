@@ -61,6 +61,12 @@ def test_tapes_stop_and_reset():
         assert tape.watched_variables() == []
         y = v * 3
     assert float(tape.gradient(y, v)) == 3.0
+    with td.GradientTape() as tape:
+        v * v
+        with tape.stop_recording():
+            tape.reset()
+        y = v * 5
+    assert float(tape.gradient(y, v)) == 5.0
     with td.GradientTape(watch_variables=False) as tape:
         y = v * v
     assert tape.gradient(y, v, unconnected="none") is None
@@ -97,6 +103,9 @@ def test_a_table_that_is_looked_up_has_rows():
     dense[3], dense[5] = 4, 2
     assert np.array_equal(g.dense(), dense)
     assert np.array_equal(0.5 * g, dense / 2)
+    x = td.asarray([3.0, 4.0])
+    np.testing.assert_allclose(td.clip_by_norm(x, 1.0), [0.6, 0.8], rtol=1e-6)
+    np.testing.assert_array_equal(td.clip_by_norm(x, 10.0), x)
     clipped, = td.clip_by_global_norm([g], 1.0)
     np.testing.assert_allclose(float(td.global_norm([clipped])), 1.0, rtol=1e-5)
 

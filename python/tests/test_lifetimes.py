@@ -58,6 +58,47 @@ def test_arrays_of_others_give_the_bytes_back():
     assert live_bytes() == before
 
 
+@needs_memory
+def test_a_custom_gradient_keeps_what_its_gradient_function_keeps_alone():
+    @td.custom_gradient
+    def twice(x):
+        return x * 2, lambda dy: dy * 2
+
+    scale = td.Variable(1.0)
+    with td.GradientTape(persistent=True) as tape:
+        x = td.ones((1024,)) * scale
+        before = live_bytes()
+        y = twice(x)
+        assert live_bytes() == before + 4096
+        del x
+        assert live_bytes() == before  # Neither the product's rule nor the gradient function reads it.
+    np.testing.assert_array_equal(tape.gradient(y, scale), 2048)
+
+
+class Freed:
+    """Allows no weak references, and says when it goes."""
+
+    __slots__ = ("gone",)
+
+    def __init__(self, gone):
+        self.gone = gone
+
+    def __del__(self):
+        self.gone.append(True)
+
+
+def test_an_object_that_was_part_of_a_structure_goes_with_its_last_name():
+    gone = []
+    held = Freed(gone)
+    y = td.recompute(lambda x, held: x * 2)(td.ones(2), held)
+    f = td.function(lambda x, held: x * 2)
+    f(y, held)
+    del held
+    assert not gone  # f's trace is of this object, which it holds where it cannot refer to it weakly.
+    del f
+    assert gone
+
+
 X = np.ones((4, 4), np.float32)
 CALLS = {
     "operator": lambda x: x + 1, "function": lambda x: td.softmax(x, axis=0), "method": lambda x: x.sum(axis=1, keepdims=True),

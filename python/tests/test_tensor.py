@@ -210,6 +210,19 @@ def test_properties(a):
     assert made.source[0] == __file__ and made.source[2] == "test_properties"
 
 
+def test_identical_is_of_bits(a):
+    x = td.asarray([0.0, np.nan])
+    assert td.identical(x, np.array([0.0, np.nan], np.float32)) and td.identical(x, x)
+    assert not td.identical(x, -x) and not td.identical(x, td.cast(x, td.f64)) and not td.identical(x, x[None])
+
+
+def test_names(a):
+    same(td.asarray(a)[:, td.newaxis], a[:, np.newaxis])
+    with pytest.raises(AttributeError, match="module 'tidemark' has no attribute 'sofmax'") as refused:
+        td.sofmax
+    assert refused.value.name == "sofmax" and refused.value.obj is td  # By which Python finds the nearest name.
+
+
 def test_methods_are_those_of_arrays(a):
     t = td.asarray(a)
     same(t.reshape(6, 4), a.reshape(6, 4))

@@ -18,6 +18,7 @@ TEXTS = {
     "shorten the longer one: x[{td::Slice{.end = n}}]": "shorten the longer one: x[:n]",
     ".save = td::Save::slots(3) fits": "save=td.Save.slots(3) fits",
     "such as {.cache_limit = 64_MiB}; cache_info()": "such as cache_limit=64 * td.MiB; cache_info()",
+    ".budget = 1326720_B fits": "budget=1326720 fits",
     "pass {.unconnected = td::Unconnected::zero}": 'pass unconnected="zero"',
     "a = std::move(a).push_back(x)": "a = a.push_back(x)",
     "free tensors you no longer need (x = {}), or": "free tensors you no longer need (del x), or",
@@ -63,6 +64,7 @@ REMEDIES = {
     lambda: td.ones((3, 3))[..., ...]: "write `:` for the other axes",
     lambda: list(td.data.from_generator(lambda: iter([1, 2])).shuffle()): "give the size of the buffer: shuffle(buffer=1000), or shuffle before that stage",
     lambda: td.function(lambda x: x).largest(td.ones(3), budget=100): "open one: td.function(f, input_signature=[td.spec((None, 784))])",
+    lambda: td.while_loop(lambda x: x.sum() < 9, lambda x: td.concat([x, x]), td.ones(2)): "give it the same shape, or declare which sizes may change: shape_invariants=[(None,)]",
     lambda: nn.losses.mse(np.zeros((2, 3)), np.zeros((3, 2))): "reshape one of them: td.reshape(y_true, y_pred.shape)",
 }
 

@@ -69,19 +69,28 @@ TEST(ControlFlowErrors, OfCarriesThatChange) {
   struct State {
     Tensor h, c;
   };
+  const td::Source at = td::Source::here();
   const auto loop = [](const State& first, auto body) {
     return [=](const Tensor&) {
       td::while_loop([](const State& s) { return td::sum(s.h) < 1; }, body, first);
     };
   };
   const State state{floats({2}), floats({})};
-  expect_both(loop(state, [](const State& s) { return State{td::concat({s.h, s.h}), s.c}; }),
-              "while_loop: carry.h is f32[2] at the start of a trip and f32[4] at its end\n"
-              "  at @\n  give it the same shape, or declare which sizes may change: "
-              ".shape_invariants = {{td::open}}");
+  const auto grow = loop(state, [](const State& s) { return State{td::concat({s.h, s.h}), s.c}; });
+  expect_error([&] { grow(floats({2})); },
+               "while_loop: carry.h is f32[2] at the start of a trip and f32[4] at its end\n"
+               "  at @\n  give it the same shape, or declare which sizes may change: "
+               ".shape_invariants = {{td::open}}",
+               at);
+  expect_error([&] { td::function([&](const Tensor& x) { grow(x); })(floats({2})); },
+               "while_loop: carry.h is f32[2] at the start of a trip and f32[4] at its end\n"
+               "  at @\n  in a function a carry has one size in all trips: collect in "
+               "td::TensorArray, whose size or max_size is known",
+               at);
   expect_both(loop(state, [](const State& s) { return State{s.h, td::cast(s.c, td::i32)}; }),
               "while_loop: carry.c is f32[] at the start of a trip and i32[] at its end\n"
-              "  at @\n  cast it in the body, td::cast(x, td::f32), or start with the other dtype");
+              "  at @\n  cast it in the body, td::cast(x, td::f32), or start with the other dtype",
+              at);
   const auto longer = [](const std::vector<Tensor>& list) {
     std::vector<Tensor> more = list;
     more.push_back(list[0]);

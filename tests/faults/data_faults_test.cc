@@ -1,9 +1,11 @@
 // Allocations that fail while datasets are made and walked, on the thread that walks and on theirs.
 #include <gtest/gtest.h>
 
+#include <fstream>
 #include <iostream>
 
 #include "tests/faults/injector.h"
+#include "tests/unit/data/png.h"
 #include "tests/unit/io/files.h"
 
 namespace td = tidemark;
@@ -64,6 +66,9 @@ class DataFaults : public ::testing::Test {
     counts_ += expect_survives(
         {.name = name + ", planned", .act = [&] { return make().plan().to_text(); }});
   }
+  void write(const std::string& name, std::string_view text) {
+    std::ofstream(folder_ / name, std::ios::binary) << text;
+  }
   void clear() { std::filesystem::remove(folder_ / "cache"); }
 
   Folder folder_;
@@ -74,6 +79,8 @@ class DataFaults : public ::testing::Test {
 TEST_F(DataFaults, Sources) {
   expect_walk_survives("from_tensor_slices", [&] { return td::data::from_tensor_slices(x_); });
   expect_walk_survives("from_npy", [&] { return td::data::from_npy(folder_ / "rows.npy"); });
+  write("lines.txt", "one\ntwo and more\n\nfour\n");
+  expect_walk_survives("text_lines", [&] { return td::data::text_lines(folder_ / "lines.txt"); });
   expect_walk_survives("range", [] { return td::data::range(0, 20, 3); });
   expect_walk_survives("from_generator", [] {
     return td::data::from_generator([i = 0]() mutable -> std::optional<td::Tensor> {
@@ -81,6 +88,31 @@ TEST_F(DataFaults, Sources) {
       return td::full({3}, static_cast<float>(i));
     });
   });
+}
+
+TEST_F(DataFaults, Files) {
+  write("rows.csv", "a,b\n1,2.5\n-3,\n7,\"8\"\n");
+  const auto csv = [&] {
+    const td::data::Table table = td::data::load_csv(folder_ / "rows.csv");
+    return bits(table.at("a")) + bits(table.at("b"));
+  };
+  counts_ += expect_survives({.name = "load_csv", .act = csv});
+  write("rows.idx", std::string_view("\0\0\x08\x02\0\0\0\x02\0\0\0\x03\1\2\3\4\5\6", 18));
+  counts_ += expect_survives(
+      {.name = "load_idx", .act = [&] { return bits(td::data::load_idx(folder_ / "rows.idx")); }});
+  write("batch.bin", std::string(2 * 3073, '\5'));
+  const auto cifar = [&] {
+    const td::data::CifarBatch batch = td::data::load_cifar(folder_ / "batch.bin");
+    return bits(batch.images) + bits(batch.labels);
+  };
+  counts_ += expect_survives({.name = "load_cifar", .act = cifar});
+}
+
+TEST_F(DataFaults, Images) {
+  if (!has_png()) GTEST_SKIP() << "libpng is not there";
+  write("a.png", png(2, 2, 8, 2, std::string("\0\1\2\3\4\5\6\0\7\x08\x09\x0a\x0b\x0c", 14)));
+  counts_ += expect_survives(
+      {.name = "load_image", .act = [&] { return bits(td::data::load_image(folder_ / "a.png")); }});
 }
 
 TEST_F(DataFaults, Stages) {

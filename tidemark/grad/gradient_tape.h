@@ -330,7 +330,7 @@ class GradientTape {
     Pause& operator=(const Pause&) = delete;
 
    private:
-    detail::Tape* tape_;
+    GradientTape* tape_;  // Null if it was not recording.
   };
   [[nodiscard("recording stops while the object that is given lives")]] Pause stop_recording() {
     return Pause(*this);

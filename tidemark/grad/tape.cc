@@ -37,7 +37,7 @@ void Tape::stop() {
 
 void Tape::check_watchable(const Tensor& tensor, Source at) {
   const TensorType type = type_of(tensor, at);
-  if (is_float(type.dtype)) return;
+  if (is_differentiable(type.dtype)) return;
   throw UserError(cat("watch: only floats have gradients, got ", type), at,
                   "cast it to a float dtype first, or do not watch it: it is a constant then");
 }
@@ -131,6 +131,12 @@ class EagerTape : public Tape {
     }
     if (!own) list_.push_back(std::move(mine));
     account_.set_records(list_.size());
+  }
+
+  bool made_last(TapeId id) const override {
+    if (id == 0 || list_.empty()) return false;
+    const std::vector<TapeId>& made = list_.back().results;
+    return std::find(made.begin(), made.end(), id) != made.end();
   }
 
   std::vector<PartialGradient> gradient(const Tensors& targets, const Tensors& output_gradients,

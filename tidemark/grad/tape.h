@@ -48,6 +48,8 @@ class Tape : public Recorder, public HoldsBytes {
   virtual void saw(const VariableState& variable, const Tensor& value) = 0;
   virtual bool knows(TapeId id) const = 0;
   virtual void record(const RecordedOp& recorded) = 0;
+  // Whether its newest record is the one that made this value.
+  virtual bool made_last(TapeId) const { return false; }
   // The gradients of tensors, then of Variables. Consumes the record unless the tape is persistent.
   virtual std::vector<PartialGradient> gradient(const Tensors& targets,
                                                 const Tensors& output_gradients,

@@ -1,6 +1,7 @@
 // The steps of a node, other than control flow: how each kind of node becomes a step or a view.
 #include <algorithm>
 
+#include "tidemark/base/interrupt.h"
 #include "tidemark/base/work.h"
 #include "tidemark/compile/group.h"
 #include "tidemark/compile/work.h"
@@ -13,6 +14,7 @@ void LayoutBuilder::add_node(Scope& scope, int32_t number) {
   const Node& node = graph_.nodes[static_cast<size_t>(number)];
   const Value result{number, 0};
   Work::add(static_cast<int64_t>(1 + node.inputs.size() + node.results.size()));
+  tidemark::detail::poll_interrupt();
   if (node.op->literal == Literal::number) return;
   const bool has_body = !node.regions.empty() && node.op->flow != Flow::group;
   const InMemory there(*this, has_body               ? interface_.home

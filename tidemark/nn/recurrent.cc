@@ -78,6 +78,16 @@ RecurrentInput<State> with_state(const detail::PolicyScope& policy, RecurrentInp
   return input;
 }
 
+// `walk(x, input)` within the scope of a layer and its policy.
+template <class Options, class State, class Walk>
+RecurrentResult<State> run_as_layer(const char* kind, const Options& options, const Tensor& x,
+                                    const RecurrentInput<State>& input, Source at,
+                                    const Walk& walk) {
+  const detail::LayerScope scope(kind, options.name, at);
+  const detail::PolicyScope policy(options.dtype);
+  return walk(policy.input(x), with_state(policy, input));
+}
+
 const Tensor& output_of(const Tensor& state) { return state; }
 const Tensor& output_of(const LSTMState& state) { return state.h; }
 
@@ -176,9 +186,8 @@ Tensor LSTM::operator()(const Tensor& x, Source at) const {
 }
 RecurrentResult<LSTMState> LSTM::run(const Tensor& x, const RecurrentInput<State>& input,
                                      Source at) const {
-  const detail::LayerScope scope(kKind, options_.name, at);
-  const detail::PolicyScope policy(options_.dtype);
-  return walk(policy.input(x), with_state(policy, input), at);
+  return run_as_layer(kKind, options_, x, input, at,
+                      [&](const Tensor& x, const auto& input) { return walk(x, input, at); });
 }
 
 // ---- GRU ----------------------------------------------------------------------------------------
@@ -218,9 +227,8 @@ Tensor GRU::call(const Tensor& x, Source at) const { return walk(x, {}, at).outp
 Tensor GRU::operator()(const Tensor& x, Source at) const { return detail::run_layer(*this, x, at); }
 RecurrentResult<Tensor> GRU::run(const Tensor& x, const RecurrentInput<State>& input,
                                  Source at) const {
-  const detail::LayerScope scope(kKind, options_.name, at);
-  const detail::PolicyScope policy(options_.dtype);
-  return walk(policy.input(x), with_state(policy, input), at);
+  return run_as_layer(kKind, options_, x, input, at,
+                      [&](const Tensor& x, const auto& input) { return walk(x, input, at); });
 }
 
 // ---- SimpleRNN ----------------------------------------------------------------------------------
@@ -257,9 +265,8 @@ Tensor SimpleRNN::operator()(const Tensor& x, Source at) const {
 }
 RecurrentResult<Tensor> SimpleRNN::run(const Tensor& x, const RecurrentInput<State>& input,
                                        Source at) const {
-  const detail::LayerScope scope(kKind, options_.name, at);
-  const detail::PolicyScope policy(options_.dtype);
-  return walk(policy.input(x), with_state(policy, input), at);
+  return run_as_layer(kKind, options_, x, input, at,
+                      [&](const Tensor& x, const auto& input) { return walk(x, input, at); });
 }
 
 // ---- both directions ----------------------------------------------------------------------------

@@ -103,14 +103,7 @@ namespace {
 
 // The numbers 0, 1, ... along one axis; the other axes have size 1.
 Term numbers_along(Builder* builder, int64_t axis, const Shape& shape, DType dtype) {
-  const Attrs attrs = Attrs()
-                          .add(DimList{shape[axis]})
-                          .add(dtype)
-                          .add(0.0)
-                          .add(1.0)
-                          .add(true)
-                          .add(int64_t{0})
-                          .add(int64_t{1});
+  const Attrs attrs = arange_attrs(shape[axis], dtype);
   Shape along(std::vector<Dim>(static_cast<size_t>(shape.rank()), Dim(1)));
   along.set(axis, shape[axis]);
   return term::reshape({builder, builder->apply(def_of(&arange), {}, attrs)}, along);

@@ -377,12 +377,14 @@ inline constexpr BinaryOp greater = {
     .brief = "True where the first element is greater.",
     .value = [](Scalar a, Scalar b) { return a > b; },
     .no_gradient = "the result is bool",
+    .on_complex = OnComplex::needs_order,
 };
 inline constexpr BinaryOp greater_equal = {
     .name = "greater_equal",
     .brief = "True where the first element is not less.",
     .value = [](Scalar a, Scalar b) { return a >= b; },
     .no_gradient = "the result is bool",
+    .on_complex = OnComplex::needs_order,
 };
 inline constexpr BinaryOp left_shift = {
     .name = "left_shift",
@@ -398,12 +400,14 @@ inline constexpr BinaryOp less = {
     .brief = "True where the first element is less.",
     .value = [](Scalar a, Scalar b) { return a < b; },
     .no_gradient = "the result is bool",
+    .on_complex = OnComplex::needs_order,
 };
 inline constexpr BinaryOp less_equal = {
     .name = "less_equal",
     .brief = "True where the first element is not greater.",
     .value = [](Scalar a, Scalar b) { return a <= b; },
     .no_gradient = "the result is bool",
+    .on_complex = OnComplex::needs_order,
 };
 inline constexpr BinaryOp logical_and = {
     .name = "logical_and",
@@ -441,6 +445,7 @@ inline constexpr BinaryOp maximum = {
     .grad_a = [](Term g, Term a, Term b, Term) { return term::share(g, term::less(b, a), a, b); },
     .grad_b = [](Term g, Term a, Term b, Term) { return term::share(g, term::less(a, b), a, b); },
     .range = &IntegerRange::maximum,
+    .on_complex = OnComplex::needs_order,
 };
 inline constexpr BinaryOp minimum = {
     .name = "minimum",
@@ -449,6 +454,7 @@ inline constexpr BinaryOp minimum = {
     .grad_a = [](Term g, Term a, Term b, Term) { return term::share(g, term::less(a, b), a, b); },
     .grad_b = [](Term g, Term a, Term b, Term) { return term::share(g, term::less(b, a), a, b); },
     .range = &IntegerRange::minimum,
+    .on_complex = OnComplex::needs_order,
 };
 inline constexpr BinaryOp multiply = {
     .name = "multiply",
@@ -541,6 +547,7 @@ inline constexpr TernaryOp clip = {
         [](IntegerRange x, IntegerRange low, IntegerRange high) {
           return IntegerRange::minimum(high, IntegerRange::maximum(low, x));
         },
+    .on_complex = OnComplex::needs_order,
 };
 inline constexpr TernaryOp where = {
     .name = "where",

@@ -22,6 +22,9 @@ inline constexpr AttrDef kArangeAttrs[] = {{"shape", AttrKind::sizes, AttrRole::
                                            {"whole", AttrKind::boolean},
                                            {"whole_start", AttrKind::integer},
                                            {"whole_step", AttrKind::integer}};
+// Of the whole numbers 0, 1, ..., count - 1.
+Attrs arange_attrs(Dim count, DType dtype);
+
 inline constexpr AttrDef kDrawAttrs[] = {{"shape", AttrKind::sizes, AttrRole::shape},
                                          {"dtype", AttrKind::dtype},
                                          {"a", AttrKind::number},

@@ -512,7 +512,20 @@ void evaluate(const OpDef& op, std::span<const ArrayRef> operands, const Attrs& 
 
 }  // namespace tidemark::reference
 
-namespace tidemark::ops::rule {
+namespace tidemark::ops {
+
+Attrs arange_attrs(Dim count, DType dtype) {
+  return Attrs()
+      .add(DimList{count})
+      .add(dtype)
+      .add(0.0)
+      .add(1.0)
+      .add(true)
+      .add(int64_t{0})
+      .add(int64_t{1});
+}
+
+namespace rule {
 
 TensorType infer_filled(const InferContext& context) {
   Attrs::Reader read = context.attrs.read();
@@ -559,4 +572,5 @@ void reference_arange(const ReferenceContext& context) {
   }
 }
 
-}  // namespace tidemark::ops::rule
+}  // namespace rule
+}  // namespace tidemark::ops

@@ -75,8 +75,6 @@ Cut::Cut(const Graph& graph, const RegionFacts& facts, const Where& where)
       first_(facts.position(where.table)),
       last_(first_) {}
 
-int64_t Cut::table_bytes() const { return table_size_ * size_of(node(table()).results[0].dtype); }
-
 // A value of at least half the table's size counts as large.
 bool Cut::is_large(Value value) const {
   const Shape& shape = graph_.type(value).shape;

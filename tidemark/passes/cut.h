@@ -111,7 +111,6 @@ class Cut : public CutSet {
   // Whether the set is valid: no large value is read outside it, and no input of it depends on it.
   bool grow();
 
-  int64_t table_bytes() const;
   int64_t axis() const { return where_.axis; }
   int32_t table() const { return where_.table; }
   // Whether `joins_views` made a difference, or could have.

@@ -14,6 +14,7 @@
 #include <unordered_set>
 #include <utility>
 
+#include "tidemark/base/interrupt.h"
 #include "tidemark/base/text.h"
 #include "tidemark/base/work.h"
 #include "tidemark/ops/op_def.h"
@@ -481,6 +482,7 @@ class Orderer {
         now = 1;
         ItemList inputs = item(top).before;
         Work::add(static_cast<int64_t>(1 + inputs.size()));
+        tidemark::detail::poll_interrupt();
         // Items that must only come before it, and are not read by it, hold no bytes for it.
         const auto held = [&](int32_t input) {
           return is_read[static_cast<size_t>(input)] ? item(input).bytes

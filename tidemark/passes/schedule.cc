@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "tidemark/base/error.h"
+#include "tidemark/base/interrupt.h"
 #include "tidemark/base/work.h"
 #include "tidemark/loops/expr.h"
 #include "tidemark/ops/op_def.h"
@@ -611,6 +612,8 @@ bool Views::is_free_in_kernel(int32_t number) {
   if (!is_view(node) || node.results[0].shape.is_open() ||
       graph_.type(node.inputs[0]).shape.is_open())
     return false;
+  // A kernel reads the buffers that it is given, which are reals.
+  if (node.results[0].dtype != graph_.type(node.inputs[0]).dtype) return false;
   return !resolved(number).needs_copy;
 }
 
@@ -643,6 +646,7 @@ Scheduler::Cost Scheduler::computed_cost(const Node& node) const {
 std::optional<Schedule> Scheduler::run(std::span<const int32_t> nodes,
                                        std::span<const Value> results, const GroupLimits& limits) {
   Work::add(static_cast<int64_t>(graph_.nodes.size() - place_.size() + nodes.size()));
+  tidemark::detail::poll_interrupt();
   place_.resize(graph_.nodes.size(), -1);
   for (size_t i = 0; i < nodes.size(); ++i)
     place_[static_cast<size_t>(nodes[i])] = static_cast<int32_t>(i);

@@ -60,10 +60,13 @@ class Splitter {
     return is_listed_[static_cast<size_t>(number)] && is_large_table(number);
   }
   bool is_large_table(int32_t number) const {
-    const Node& made = node(number);
-    if (!is_table(graph_, made)) return false;
-    const TensorType& type = made.results[0];
-    return type.shape.size() * size_of(type.dtype) >= options_.table_bytes;
+    return is_table(graph_, node(number)) && table_bytes(number) >= options_.table_bytes;
+  }
+  // Elements of 16 bits count as f32, so that mixed precision splits what the same function splits
+  // in f32.
+  int64_t table_bytes(int32_t number) const {
+    const TensorType& type = node(number).results[0];
+    return type.shape.size() * std::max(size_of(type.dtype), size_of(DType::f32));
   }
 
   // A valid cut and its parts; empty if there is none.
@@ -112,7 +115,7 @@ class Splitter {
   std::optional<Parts> choose_parts(const Cut& cut) const {
     const int64_t all = cut.units();
     const Shape& table = node(cut.table()).results[0].shape;
-    int64_t wanted = std::max<int64_t>(1, options_.part_bytes / (cut.table_bytes() / all));
+    int64_t wanted = std::max<int64_t>(1, options_.part_bytes / (table_bytes(cut.table()) / all));
     const bool has_rows = cut.axis() + span_of(table, cut.axis(), all) >= table.rank() - 1;
     if (has_rows) wanted = std::max(wanted, kPartRows);
     // Preferably without a remainder.

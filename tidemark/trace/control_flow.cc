@@ -24,6 +24,9 @@ namespace {
 // A plain number stays a plain number.
 Tensor held(const Operand& operand) {
   if (operand.tensor() != nullptr) return *operand.tensor();
+  if (operand.kind() == 3)
+    return Tensor(std::complex<float>(std::complex<double>(operand.real(), operand.imag())),
+                  operand.at());
   if (operand.kind() == 0) return Tensor(operand.whole() != 0, operand.at());
   return operand.kind() == 1 ? Tensor(operand.whole(), operand.at())
                              : Tensor(operand.real(), operand.at());
@@ -122,11 +125,13 @@ void check_invariants(const LoopParts& parts, Source at) {
 void carry_changed(const LoopParts& parts, size_t carry, const TensorType& before,
                    const TensorType& after, Source at) {
   const bool declared = carry < parts.invariants.size();
+  const bool may_change = declared ? is_within(after.shape, parts.invariants[carry])
+                                   : parts.shape_remedy.empty();  // In eager code.
   std::string remedy;
   if (before.dtype != after.dtype)
     remedy = cat("cast it in the body, td::cast(x, td::", name(before.dtype),
                  "), or start with the other dtype");
-  else if (declared && is_within(after.shape, parts.invariants[carry]))  // Eager code allows it.
+  else if (may_change && tracing())
     remedy =
         "in a function a carry has one size in all trips: collect in td::TensorArray, whose "
         "size or max_size is known";

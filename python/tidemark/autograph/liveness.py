@@ -25,8 +25,6 @@ class _Liveness:
                 for target in node.targets:
                     if isinstance(target, ast.Name):
                         self.captured.setdefault(target.id, set()).update(free_names(node.value))
-        self.rules = {ast.If: self.if_, ast.While: self.while_, ast.For: self.for_, ast.With: self.with_, ast.Try: self.try_,
-                      ast.TryStar: self.try_, ast.Match: self.match, ast.Delete: self.delete}
         self.handlers = frozenset()  # Read by handlers that an exception here may reach.
         self.known = {}  # Names of a statement, by its identity: blocks are asked for at each level around them.
 
@@ -62,7 +60,7 @@ class _Liveness:
 
     def block(self, statements, live):
         for statement in reversed(statements):
-            live = self.rules.get(type(statement), self.simple)(statement, live) | self.handlers
+            live = self.rules.get(type(statement), _Liveness.simple)(self, statement, live) | self.handlers
         return live
 
     def simple(self, statement, live):
@@ -122,6 +120,8 @@ class _Liveness:
         for case in statement.cases:
             entered |= self.block(case.body, live) | self.reads(case.pattern) | (self.reads(case.guard) if case.guard else frozenset())
         return entered | self.reads(statement.subject)
+
+    rules = {ast.If: if_, ast.While: while_, ast.For: for_, ast.With: with_, ast.Try: try_, ast.TryStar: try_, ast.Match: match, ast.Delete: delete}
 
     def _note(self, statement, live, nodes):
         names = self.names(*nodes)

@@ -59,7 +59,7 @@ class Rewriter(ast.NodeTransformer):
         """Rewrites the body of a FunctionDef."""
         lower(node)
         self._enter(node)
-        node.body = _without_annotations(node.body)
+        node.body = [_Strip().visit(statement) for statement in node.body]
         annotate(node)
         node.body = self._statements(node.body)
         if self.bound[-1]:  # Never runs; makes the names local, so that blocks can bind them.
@@ -209,23 +209,21 @@ def _binds(*nodes):
     return any(isinstance(part, ast.NamedExpr) for node in nodes for part in ast.walk(node))
 
 
-def _without_annotations(statements):
+class _Strip(ast.NodeTransformer):
     """`x: int = 1` as `x = 1`: a name that a block binds can have no annotation, and Python does not keep those of locals."""
-    class Strip(ast.NodeTransformer):
-        def visit_AnnAssign(self, node):
-            if not node.simple:
-                return node
-            target = node.target if node.value else ast.Name(node.target.id, ast.Store())
-            if node.value:
-                return ast.copy_location(ast.Assign([target], node.value), node)
-            return place(ast.If(ast.Constant(False), [ast.Assign([target], ast.Constant(None))], []), node)
 
-        def visit_FunctionDef(self, node):
+    def visit_AnnAssign(self, node):
+        if not node.simple:
             return node
+        target = node.target if node.value else ast.Name(node.target.id, ast.Store())
+        if node.value:
+            return ast.copy_location(ast.Assign([target], node.value), node)
+        return place(ast.If(ast.Constant(False), [ast.Assign([target], ast.Constant(None))], []), node)
 
-        visit_ClassDef = visit_Lambda = visit_AsyncFunctionDef = visit_FunctionDef
+    def visit_FunctionDef(self, node):
+        return node
 
-    return [Strip().visit(statement) for statement in statements]
+    visit_ClassDef = visit_Lambda = visit_AsyncFunctionDef = visit_FunctionDef
 
 
 def _after_declarations(statements):

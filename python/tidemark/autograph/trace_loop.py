@@ -71,6 +71,7 @@ class TracedLoop:
         self.added = [(held.appends, held.appends.added) for held in state.start if isinstance(held, Growing) and held.appends is not None]
         self.never_set = set()
         self.carried = {}
+        self.trip_lists = {}  # What the trips append, by the number of the slot.
 
     def run(self):
         if isinstance(self.trips, int) and self.trips <= 0:
@@ -81,6 +82,8 @@ class TracedLoop:
         except BaseException:
             self.state.restore()
             raise
+        finally:
+            self.trip_lists = {}  # They name their owner, the loop.
 
     # ---- the start and the end of the loop ------------------------------------------------------
 

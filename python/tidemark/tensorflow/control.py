@@ -2,7 +2,7 @@
 import tidemark as td
 
 from . import dtypes, nest
-from .errors import InvalidArgumentError
+from .errors import InvalidArgumentError, UnknownBytes
 from .shapes import TensorShape, TensorSpec
 from .tensor import Tensor, convert, integer, is_tensor, op, wrap
 from .tensor_array import TensorArray
@@ -147,6 +147,8 @@ def while_loop(cond, body, loop_vars, shape_invariants=None, parallel_iterations
         result = list(result) if is_list and isinstance(result, (list, tuple)) else [result] if is_list else result
         end = _Packed(result)
         _check_carried(start.structure, end.structure)
+        if td.is_tracing():
+            _check_sizes(start.structure, end.structure, shape_invariants is not None)
         return end.natives()
 
     def goes_on(*natives):
@@ -155,6 +157,8 @@ def while_loop(cond, body, loop_vars, shape_invariants=None, parallel_iterations
     options = {} if maximum_iterations is None else {"max_iterations": integer(maximum_iterations, "maximum_iterations")}
     if shape_invariants is not None:
         options["shape_invariants"] = [_open(s) for s in _shapes(shape_invariants)]
+    elif not td.is_tracing():  # Sizes may change from trip to trip.
+        options["shape_invariants"] = [_open([None] * len(native.shape)) for native in start.natives() if native is not None]
     if any(native is None for native in start.natives()):
         natives = _loop_with_unset(goes_on, trip, start.natives(), options.get("max_iterations"))
     else:
@@ -192,6 +196,16 @@ def _check_carried(start, end):
         if isinstance(before, Tensor) and isinstance(after, Tensor) and before.dtype is not after.dtype:
             raise TypeError(f"while_loop: a loop variable is {before.dtype.name}{before.shape} before a trip and {after.dtype.name}{after.shape} after it; "
                             f"write tf.cast(x, tf.{before.dtype.name})")
+
+
+def _check_sizes(start, end, may_change):
+    for before, after in zip(nest.flatten(start), nest.flatten(end)):
+        if not isinstance(before, Tensor) or not isinstance(after, Tensor) or before.shape.is_compatible_with(after.shape):
+            continue
+        text = f"while_loop: a loop variable is {before.dtype.name}{before.shape} before a trip and {after.dtype.name}{after.shape} after it"
+        if may_change:
+            raise UnknownBytes(f"{text}, and so its bytes are not known before the run; collect in tf.TensorArray(dtype, size=n)")
+        raise ValueError(f"{text}; keep its shape, or collect in tf.TensorArray(dtype, size=n)")
 
 
 def _shapes(structure):

@@ -175,9 +175,9 @@ class Function:
 
     def _find(self, args, kwargs):
         arguments = self._bound(args, kwargs)
-        leaves = [_argument(leaf) for leaf in nest.flatten(arguments)]
         if self._signature is not None:
-            leaves = self._signed(leaves)
+            arguments = self._signed(*arguments)
+        leaves = [_argument(leaf) for leaf in nest.flatten(arguments)]
         specs = [spec_of(leaf) if isinstance(leaf, Tensor) else leaf for leaf in leaves]
         tensors = [leaf._t for leaf in leaves if isinstance(leaf, Tensor)]
         return self._concrete_of(arguments, specs), tensors
@@ -223,21 +223,31 @@ class Function:
                 return specs, (structure, tuple(_key(spec) for spec in specs))
         return specs, key
 
-    def _signed(self, leaves):
-        """Arguments as the input signature wants them: numbers become tensors, other shapes and dtypes are errors."""
-        wanted = nest.flatten(self._signature)
-        if len(leaves) < len(wanted):
-            raise TypeError(f"{self.__name__}: {len(wanted)} arguments are in the input_signature, {len(leaves)} were passed")
-        signed = []
-        for leaf, spec in zip(leaves, wanted + [None] * (len(leaves) - len(wanted))):
-            if spec is None:
-                signed.append(leaf)
-                continue
-            tensor = convert(leaf, None if is_tensor(leaf) else spec.dtype)
-            if not spec.is_compatible_with(tensor):
-                raise TypeError(f"{self.__name__}: the input_signature has {spec}, and the argument is {tensor.dtype.name}{tensor.shape}")
-            signed.append(tensor)
-        return signed
+    def _signed(self, args, kwargs):
+        """Arguments as the input signature wants them: numbers and lists become tensors, other shapes and dtypes are errors."""
+        wanted = self._signature
+        if len(args) < len(wanted):
+            raise TypeError(f"{self.__name__}: {len(wanted)} arguments are in the input_signature, {len(args)} were passed")
+        return (*map(self._as_specified, wanted, args), *args[len(wanted):]), kwargs
+
+    def _as_specified(self, spec, value):
+        if not isinstance(spec, TensorSpec):
+            return self._parts_as_specified(spec, value) if nest.is_nested(spec) else value
+        try:
+            tensor = convert(value, None if is_tensor(value) else spec.dtype)
+        except (TypeError, ValueError) as error:
+            raise TypeError(f"{self.__name__}: the input_signature has {spec}, and the argument is a {type(value).__name__}: {error}") from None
+        if not spec.is_compatible_with(tensor):
+            raise TypeError(f"{self.__name__}: the input_signature has {spec}, and the argument is {tensor.dtype.name}{tensor.shape}")
+        return tensor
+
+    def _parts_as_specified(self, spec, value):
+        if isinstance(spec, dict) and isinstance(value, dict) and spec.keys() == value.keys():
+            return type(value)((key, self._as_specified(spec[key], part)) for key, part in value.items())
+        if isinstance(spec, (list, tuple)) and isinstance(value, (list, tuple)) and len(spec) == len(value):
+            parts = [self._as_specified(*pair) for pair in zip(spec, value)]
+            return type(value)(*parts) if hasattr(value, "_fields") else type(value)(parts)
+        raise TypeError(f"{self.__name__}: the input_signature has {spec}, and the argument is {value!r}")
 
     def _bound(self, args, kwargs):
         """Arguments in one form, however they were passed: defaults are filled in."""
@@ -247,12 +257,11 @@ class Function:
             bound = self._parameters.bind(*args, **kwargs)
         except TypeError as error:
             raise TypeError(f"{self.__name__}(): {error}") from None
-        if self._signature is None:
-            bound.apply_defaults()
+        bound.apply_defaults()
         return bound.args, bound.kwargs
 
     def get_concrete_function(self, *args, **kwargs):
-        arguments = self._bound(args, kwargs) if args or kwargs or self._signature is None else (self._signature, {})
+        arguments = self._bound(args if args or kwargs else self._signature or (), kwargs)
         specs = [leaf if isinstance(leaf, TensorSpec) else _argument(leaf) for leaf in nest.flatten(arguments)]
         specs = [spec_of(s) if isinstance(s, Tensor) else s for s in specs]
         return self._concrete_of(arguments, specs)

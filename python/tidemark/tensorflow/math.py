@@ -44,10 +44,15 @@ def _numbers(name, native, on_sizes=None):
     return op(function)
 
 
+def _flat(native):
+    """Of a function that is flat wherever it has a derivative: TensorFlow has no gradient there, None and not zeros."""
+    return lambda *operands: td.stop_gradient(native(*operands))
+
+
 add = _numbers("add", td.add, lambda a, b: a + b)
 subtract = _numbers("subtract", td.subtract, lambda a, b: a - b)
 multiply = _numbers("multiply", td.multiply, lambda a, b: a * b)
-floordiv = _numbers("floordiv", td.floor_divide, lambda a, b: a // b)
+floordiv = _numbers("floordiv", _flat(td.floor_divide), lambda a, b: a // b)
 floormod = mod = _numbers("floormod", td.remainder)
 pow = _numbers("pow", td.pow)
 maximum = _numbers("maximum", td.maximum)
@@ -160,10 +165,10 @@ abs = _unary("abs", td.abs, True)
 negative = _unary("negative", td.negative, True)
 sign = _unary("sign", td.sign, True)
 square = _unary("square", td.square, True)
-round = _unary("round", lambda x: x if str(x.dtype).startswith(("i", "u")) else td.round(x), True)
-rint = _unary("rint", td.round)
-floor = _unary("floor", td.floor)
-ceil = _unary("ceil", td.ceil)
+round = _unary("round", _flat(lambda x: x if str(x.dtype).startswith(("i", "u")) else td.round(x)), True)
+rint = _unary("rint", _flat(td.round))
+floor = _unary("floor", _flat(td.floor))
+ceil = _unary("ceil", _flat(td.ceil))
 sqrt = _unary("sqrt", td.sqrt)
 rsqrt = _unary("rsqrt", td.rsqrt)
 reciprocal = _unary("reciprocal", td.reciprocal)

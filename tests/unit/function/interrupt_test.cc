@@ -101,6 +101,20 @@ TEST(Interrupt, OfTheCompilerLeavesAFunctionThatWorks) {
   EXPECT_GT(stops, 1);
 }
 
+TEST(Interrupt, OfTheCompilerMayComeAtEveryOp) {
+  constexpr int64_t ops = 200, most = 1'000'000;
+  const auto f = td::function([](td::Tensor x) {
+    for (int64_t i = 0; i < ops; ++i) x = i % 2 == 0 ? td::matmul(x, x) : td::tanh(x);
+    return x;
+  });
+  const td::Tensor x = td::ones({8, 8});
+  const StopAt stop(most);
+  f(x);
+  const int64_t polls = most - polls_left;
+  f(x);
+  EXPECT_GE(polls - (most - polls_left - polls), 2 * ops) << "without those of the run";
+}
+
 TEST(Interrupt, OfEagerLoops) {
   const auto run = [] {
     (void)td::fori_loop(

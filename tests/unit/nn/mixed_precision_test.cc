@@ -1,6 +1,7 @@
 // Mixed precision: f32 Variables, activations of 16 bits.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <functional>
 #include <string>
@@ -309,11 +310,23 @@ struct StepBytes {
   int64_t saved = 0, peak = 0;
   std::vector<double> losses;
 };
+// The most bytes that are saved for gradients at one time. (Plan::of asks for the moment of the
+// peak, which need not be the same moment in two programs.)
+int64_t most_saved(const Plan& plan) {
+  std::vector<int64_t> at_step(plan.timeline().size() + 1);
+  for (const PlanBuffer& buffer : plan.buffers()) {
+    if (buffer.byte_class != ByteClass::saved) continue;
+    for (int64_t step = buffer.begin; step < buffer.end; ++step)
+      at_step[static_cast<size_t>(step)] += buffer.bytes.count;
+  }
+  return *std::ranges::max_element(at_step);
+}
+
 StepBytes bytes_of(const StepFunction& step, const Tensor& x, const Tensor& y, int steps) {
   const auto [first, profile] = step.profile(x, y);
   EXPECT_EQ(profile.planned.count, profile.touched.count);
   const Plan plan = step.plan(x, y);
-  StepBytes found{plan.of(ByteClass::saved).count, plan.peak().count, {first.item<double>()}};
+  StepBytes found{most_saved(plan), plan.peak().count, {first.item<double>()}};
   for (int i = 1; i < steps; ++i) found.losses.push_back(step(x, y).item<double>());
   return found;
 }
@@ -327,12 +340,12 @@ void expect_saving(const StepBytes& mixed, const StepBytes& plain) {
 }
 
 TEST(MixedPrecision, HalvesWhatTheStepOfAnMlpKeeps) {
-  const Tensor x = drawn({256, 128}, 1), y = drawn({256, 128}, 2, 0.3);
+  const Tensor x = drawn({256, 64}, 1), y = drawn({256, 64}, 2, 0.3);
   for (const Activation& activation : {Activation(gelu), Activation(relu), Activation(tanh)}) {
     const auto run = [&](const Policy& policy, std::optional<DType> as = {}) {
       const PolicyOf now(policy);
       random::seed(3);
-      return bytes_of(step_of(MLP(128, activation), nn::losses::mse, as), x, y, 15);
+      return bytes_of(step_of(MLP(64, activation), nn::losses::mse, as), x, y, 15);
     };
     const StepBytes plain = run(f32), mixed = run("mixed_bf16");
     expect_saving(mixed, plain);
@@ -342,7 +355,7 @@ TEST(MixedPrecision, HalvesWhatTheStepOfAnMlpKeeps) {
 }
 
 TEST(MixedPrecision, HalvesWhatTheStepOfAGptKeeps) {
-  const Tensor x = random::integers({8, 128}, {.low = 0, .high = 512, .key = random::Key(1)});
+  const Tensor x = random::integers({4, 128}, {.low = 0, .high = 512, .key = random::Key(1)});
   const Tensor y = remainder(x * 7 + 3, 512);
   const auto run = [&](const Policy& policy) {
     const PolicyOf now(policy);

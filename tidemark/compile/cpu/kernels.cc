@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "tidemark/base/environment.h"
+#include "tidemark/base/interrupt.h"
 #include "tidemark/base/lock.h"
 #include "tidemark/base/made_once.h"
 #include "tidemark/device/cpu/features.h"
@@ -349,6 +350,7 @@ class ModuleList {
  private:
   void compile_module(size_t begin, size_t end) {
     if (failed_) return;
+    tidemark::detail::poll_interrupt();
     std::vector<Nest> nests;
     std::vector<int32_t> known;
     for (size_t i = begin; i < end; ++i) {

@@ -358,6 +358,7 @@ void run_fft(const ArrayRef& operand, const Attrs& attrs, const ArrayRef& result
 
 int64_t library_workspace(const OpDef& op, std::span<const ArrayRef> operands, const Attrs& attrs,
                           std::span<const ArrayRef> results) {
+  if (is_linalg(op.routine)) return linalg_workspace(op, operands, attrs, results);
   const ArrayRef& result = results[0];
   switch (op.routine) {
     case Routine::accumulate:
@@ -376,16 +377,6 @@ int64_t library_workspace(const OpDef& op, std::span<const ArrayRef> operands, c
     case Routine::linear_scan:
     case Routine::searchsorted:
       return Dense::bytes(operands[0]) + Dense::bytes(operands[1]);
-    case Routine::cholesky:
-    case Routine::eigh:
-    case Routine::expm:
-    case Routine::lu:
-    case Routine::pinv:
-    case Routine::qr:
-    case Routine::solve:
-    case Routine::solve_triangular:
-    case Routine::svd:
-      return linalg_workspace(op, operands, attrs, results);
     case Routine::first_equal:
       return Dense::bytes(operands[0]) + granted_bytes(result.size() * size_of(result.dtype));
     case Routine::gather:

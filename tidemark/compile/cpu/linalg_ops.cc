@@ -1,5 +1,7 @@
 #include "tidemark/compile/cpu/linalg_ops.h"
 
+#include <optional>
+
 #include "tidemark/compile/workspace.h"
 #include "tidemark/device/threads.h"
 #include "tidemark/emit/linalg/linalg.h"
@@ -8,8 +10,10 @@
 namespace tidemark::compile {
 namespace {
 
-factor::Problem problem_of(const OpDef& op) {
-  switch (op.routine) {
+std::optional<factor::Problem> problem_of(Routine routine) {
+  switch (routine) {
+    case Routine::cholesky:
+      return factor::Problem::cholesky;
     case Routine::eigh:
       return factor::Problem::eigh;
     case Routine::expm:
@@ -27,13 +31,13 @@ factor::Problem problem_of(const OpDef& op) {
     case Routine::svd:
       return factor::Problem::svd;
     default:
-      return factor::Problem::cholesky;
+      return std::nullopt;
   }
 }
 
 factor::Work linalg_work(const OpDef& op, std::span<const ArrayRef> operands, const Attrs& attrs,
                          std::span<const ArrayRef> results) {
-  factor::Work work{.problem = problem_of(op), .operands = operands, .results = results};
+  factor::Work work{.problem = *problem_of(op.routine), .operands = operands, .results = results};
   Attrs::Reader read = attrs.read();
   if (op.routine == Routine::solve_triangular) work.lower = read.boolean();
   if (op.routine == Routine::solve_triangular || op.routine == Routine::solve)
@@ -45,6 +49,8 @@ factor::Work linalg_work(const OpDef& op, std::span<const ArrayRef> operands, co
 }
 
 }  // namespace
+
+bool is_linalg(Routine routine) { return problem_of(routine).has_value(); }
 
 int64_t linalg_workspace(const OpDef& op, std::span<const ArrayRef> operands, const Attrs& attrs,
                          std::span<const ArrayRef> results) {

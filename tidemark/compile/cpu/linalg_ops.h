@@ -7,6 +7,7 @@
 
 namespace tidemark::compile {
 
+bool is_linalg(Routine routine);
 int64_t linalg_workspace(const OpDef& op, std::span<const ArrayRef> operands, const Attrs& attrs,
                          std::span<const ArrayRef> results);
 void run_linalg(const OpDef& op, std::span<const ArrayRef> operands, const Attrs& attrs,

@@ -259,6 +259,9 @@ void sort(const Sorting& work, int threads, std::byte* scratch) {
     case DType::u8:
     case DType::boolean:
       return sort_as<uint8_t>(work, 0, 0, threads, scratch);
+    case DType::c64:
+    case DType::c128:
+      break;
   }
   TIDEMARK_CHECK(false, "sort knows no ", work.x.dtype);
 }

@@ -117,14 +117,7 @@ Term product(Term a, Term b) { return matmul.apply({a, b}, {}); }
 // The numbers 0, 1, ... along one of the last two axes of x, which is of size 1 along the other.
 Term numbers(Term x, bool of_rows) {
   const Dim size = x.shape()[of_rows ? -2 : -1];
-  const Attrs attrs = Attrs()
-                          .add(DimList{size})
-                          .add(DType::i64)
-                          .add(0.0)
-                          .add(1.0)
-                          .add(true)
-                          .add(int64_t{0})
-                          .add(int64_t{1});
+  const Attrs attrs = arange_attrs(size, DType::i64);
   const Term list{x.builder, x.builder->apply(def_of(&arange), {}, attrs)};
   return of_rows ? term::reshape(list, {size, 1}) : list;
 }

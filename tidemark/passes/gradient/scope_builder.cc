@@ -61,15 +61,8 @@ ScopedValue ScopeBuilder::last_trip(ScopedValue count, Dim trips, Source at) con
 
 ScopedValue ScopeBuilder::zeros_behind(ScopedValue stack, ScopedValue trips, Source at) const {
   const TensorType type = stack.type();
-  const Attrs all = Attrs()
-                        .add(DimList{type.shape[0]})
-                        .add(DType::i64)
-                        .add(0.0)
-                        .add(1.0)
-                        .add(true)
-                        .add(int64_t{0})
-                        .add(int64_t{1});
-  const ScopedValue rows = apply(def_of(&ops::arange), {}, all, at);
+  const ScopedValue rows =
+      apply(def_of(&ops::arange), {}, ops::arange_attrs(type.shape[0], DType::i64), at);
   Shape column = type.shape;
   for (int64_t axis = 1; axis < column.rank(); ++axis) column.set(axis, 1);
   const ScopedValue is_there =

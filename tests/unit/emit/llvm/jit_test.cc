@@ -187,6 +187,7 @@ TEST(Jit, FoldsAlongLanesInTheDefinedOrder) {
 }
 
 TEST(Jit, FoldsAlongColumnsInTheDefinedOrder) {
+  const std::vector<std::array<int64_t, 3>> few = {{2, 0, 17}, {2, 257, 65}, {1, 9, 2100}};
   std::vector<std::array<int64_t, 3>> sizes;
   for (const int64_t columns : {0, 1, 15, 17, 64, 65, 129}) {
     for (const int64_t steps : {0, 1, 255, 256, 257, 800}) sizes.push_back({2, steps, columns});
@@ -197,7 +198,10 @@ TEST(Jit, FoldsAlongColumnsInTheDefinedOrder) {
   for (const DType dtype : {f32, f64, i16, i32, i64, u8, u32, u64, boolean}) {
     for (const Monoid monoid : {Monoid::sum, Monoid::product, Monoid::minimum, Monoid::maximum}) {
       if (!is_defined(monoid, dtype)) continue;
-      expect_same({.nest = fold_nest(Nest::Order::columns, monoid, dtype), .is_tame = true}, sizes);
+      // Sums of floats are the ones whose order shows, and u8 has the most lanes.
+      const bool all = dtype == u8 || (monoid == Monoid::sum && is_float(dtype));
+      expect_same({.nest = fold_nest(Nest::Order::columns, monoid, dtype), .is_tame = true},
+                  all ? sizes : few);
     }
   }
   expect_same({.nest = fold_nest(Nest::Order::columns, Monoid::sum, f32)}, sizes);
