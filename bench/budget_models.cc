@@ -48,11 +48,13 @@ Tensors with_gradients(const Loss& loss, const Tensors& weights) {
   return gradients;
 }
 
+bool is_small(ModelSize size) { return size == ModelSize::small; }
+
 // ---- the models ---------------------------------------------------------------------------------
 
-BudgetModel mlp(const FunctionOptions& options) {
-  const std::vector<td::Variable> weights =
-      as_variables(mlp_weights(std::vector<int64_t>(25, 512)));
+BudgetModel mlp(const FunctionOptions& options, ModelSize size) {
+  const auto widths = is_small(size) ? std::vector<int64_t>(7, 128) : std::vector<int64_t>(25, 512);
+  const std::vector<td::Variable> weights = as_variables(mlp_weights(widths));
   const td::nn::SGD optimizer({.learning_rate = 0.1});
   const auto step = td::function(
       [=](const Tensor& x, const Tensor& y) -> Tensors {
@@ -62,12 +64,15 @@ BudgetModel mlp(const FunctionOptions& options) {
         return {loss};
       },
       options);
-  return of_step(std::pair{weights, optimizer}, step, input({1024, 512}, 2, 90),
-                 input({1024, 512}, 2, 91));
+  return of_step(std::pair{weights, optimizer}, step, input({1024, widths[0]}, 2, 90),
+                 input({1024, widths[0]}, 2, 91));
 }
 
-BudgetModel gpt(const FunctionOptions& options) {
-  const GptSizes sizes = {.layers = 12};
+BudgetModel gpt(const FunctionOptions& options, ModelSize size) {
+  const GptSizes sizes =
+      is_small(size)
+          ? GptSizes{.layers = 2, .width = 64, .heads = 4, .tokens = 128, .batch = 4, .words = 512}
+          : GptSizes{.layers = 12};
   const std::vector<td::Variable> weights = as_variables(gpt_weights(sizes));
   const td::nn::AdamW optimizer;
   const auto step = td::function(
@@ -82,13 +87,15 @@ BudgetModel gpt(const FunctionOptions& options) {
                  input_below(sizes.words, {sizes.batch, sizes.tokens}, 3));
 }
 
-BudgetModel residual(const FunctionOptions& options) {
+BudgetModel residual(const FunctionOptions& options, ModelSize size) {
   const auto gradient = td::function(
       [](const Tensor& x, const Tensors& weights) {
         return with_gradients([&](const Tensors& w) { return residual_loss(w, x); }, weights);
       },
       options);
-  return of_gradient(gradient, input({4, 28, 28, 64}, 2), residual_weights(16, 64));
+  const int64_t channels = is_small(size) ? 16 : 64;
+  return of_gradient(gradient, input({4, 28, 28, channels}, 2),
+                     residual_weights(is_small(size) ? 8 : 16, channels));
 }
 
 Tensor conv_relu(const Tensor& x, const Tensor& kernel) {
@@ -140,7 +147,8 @@ Tensor unet_loss(const Tensors& weights, const Tensor& images, const Tensor& wan
   return td::mean(td::square(drawn - wanted));
 }
 
-BudgetModel unet(const FunctionOptions& options) {
+BudgetModel unet(const FunctionOptions& options, ModelSize size) {
+  const int64_t pixels = is_small(size) ? 32 : 64;
   const std::vector<td::Variable> weights = as_variables(unet_weights());
   const td::nn::SGD optimizer({.learning_rate = 0.01});
   const auto step = td::function(
@@ -151,8 +159,8 @@ BudgetModel unet(const FunctionOptions& options) {
         return {loss};
       },
       options);
-  return of_step(std::pair{weights, optimizer}, step, input({4, 64, 64, 3}, 2, 90),
-                 input({4, 64, 64, 3}, 2, 91));
+  return of_step(std::pair{weights, optimizer}, step, input({4, pixels, pixels, 3}, 2, 90),
+                 input({4, pixels, pixels, 3}, 2, 91));
 }
 
 // Each layer reads the results of all layers before it.
@@ -162,8 +170,9 @@ Tensor densenet_loss(const Tensors& weights, const Tensor& x) {
   return td::mean(td::square(td::concat(all, -1)));
 }
 
-BudgetModel densenet(const FunctionOptions& options) {
-  constexpr int64_t layers = 12, growth = 16;
+BudgetModel densenet(const FunctionOptions& options, ModelSize size) {
+  constexpr int64_t growth = 16;
+  const int64_t layers = is_small(size) ? 6 : 12;
   Tensors weights;
   for (int64_t i = 1; i <= layers; ++i)
     weights.push_back(input({3, 3, i * growth, growth}, 0.17F, static_cast<uint32_t>(i)));
@@ -175,8 +184,9 @@ BudgetModel densenet(const FunctionOptions& options) {
   return of_gradient(gradient, input({4, 28, 28, growth}, 2), weights);
 }
 
-BudgetModel lstm(const FunctionOptions& options) {
-  constexpr int64_t steps = 512, batch = 32, units = 128;
+BudgetModel lstm(const FunctionOptions& options, ModelSize size) {
+  constexpr int64_t batch = 32;
+  const int64_t steps = is_small(size) ? 64 : 512, units = is_small(size) ? 32 : 128;
   const auto gradient = td::function(
       [](const Tensor& xs, const Tensors& weights) {
         return with_gradients([&](const Tensors& w) { return lstm_loss(w, xs); }, weights);
@@ -185,20 +195,21 @@ BudgetModel lstm(const FunctionOptions& options) {
   return of_gradient(gradient, input({steps, batch, units}, 2), lstm_weights(units));
 }
 
-BudgetModel long_loop(const FunctionOptions& options) {
+BudgetModel long_loop(const FunctionOptions& options, ModelSize size) {
+  const int64_t trips = is_small(size) ? 200 : 10'000, wide = is_small(size) ? 32 : 128;
   const auto gradient = td::function(
-      [](const Tensor& x, const Tensor& a) -> Tensors {
+      [trips](const Tensor& x, const Tensor& a) -> Tensors {
         const auto loss = [&](const Tensor& a) {
-          return loop_loss(a, x, 10'000, td::Save::automatic());
+          return loop_loss(a, x, trips, td::Save::automatic());
         };
         auto [value, by_a] = td::value_and_grad(loss)(a);
         return {value, by_a};
       },
       options);
-  return of_gradient(gradient, input({128, 128}, 2), orthogonal(128));
+  return of_gradient(gradient, input({wide, wide}, 2), orthogonal(wide));
 }
 
-BudgetModel map_sin(const FunctionOptions& options) {
+BudgetModel map_sin(const FunctionOptions& options, ModelSize) {
   const auto map = td::function(
       [](const Tensor& x) -> Tensors { return {map_of_sines(x, 1'000'000)}; }, options);
   return of_gradient(map, input({100}, 2));
@@ -221,7 +232,7 @@ Tensor loss_of_logits(const Tensor& logits, bool real) {
 
 // The discriminator learns from images that are drawn and real, then the generator learns from the
 // discriminator: two gradients, two optimizers, and activations that both read.
-BudgetModel gan(const FunctionOptions& options) {
+BudgetModel gan(const FunctionOptions& options, ModelSize) {
   constexpr int64_t batch = 512, latent = 64, wide = 512, pixels = 784;
   const std::vector<td::Variable> generator =
       as_variables(mlp_weights({latent, wide, wide, pixels}));
@@ -244,9 +255,13 @@ BudgetModel gan(const FunctionOptions& options) {
                  input({batch, pixels}, 2, 90), input({batch, latent}, 2, 91));
 }
 
-BudgetModel transformer_hvp(const FunctionOptions& options) {
-  const GptSizes sizes = {
-      .layers = 2, .width = 64, .heads = 4, .tokens = 64, .batch = 4, .words = 256};
+BudgetModel transformer_hvp(const FunctionOptions& options, ModelSize size) {
+  const GptSizes sizes = {.layers = is_small(size) ? 1 : 2,
+                          .width = 64,
+                          .heads = 4,
+                          .tokens = 64,
+                          .batch = 4,
+                          .words = 256};
   const auto product = td::function(
       [=](const Tensor& ids, const Tensors& weights, const Tensors& direction) {
         const auto loss = [&](const Tensors& w) { return gpt_loss(sizes, w, ids); };
@@ -276,7 +291,7 @@ Tensor branching_loss(const Tensors& weights, const Tensor& xs) {
   return td::sum(means) + td::mean(td::square(last));
 }
 
-BudgetModel branches(const FunctionOptions& options) {
+BudgetModel branches(const FunctionOptions& options, ModelSize) {
   constexpr int64_t steps = 64, batch = 128, wide = 128;
   Tensors weights;
   for (uint32_t i = 1; i <= 4; ++i) weights.push_back(input({wide, wide}, 0.3F, i));

@@ -27,9 +27,17 @@ struct BudgetModel {
   std::function<std::vector<Variable>()> variables;
 };
 
+// The model that is measured, or one of the same kind that takes little time.
+enum class ModelSize { whole, small };
+
 struct BudgetModelCase {
   const char* name;
-  BudgetModel (*make)(const FunctionOptions& options);
+  BudgetModel (*of)(const FunctionOptions& options, ModelSize size);
+
+  BudgetModel make(const FunctionOptions& options) const { return of(options, ModelSize::whole); }
+  BudgetModel make_small(const FunctionOptions& options) const {
+    return of(options, ModelSize::small);
+  }
 };
 std::span<const BudgetModelCase> budget_models();
 // Null where there is none of this name.

@@ -53,6 +53,9 @@ class Stubs:
             return f"*{listed[0][0]}: Any"
         parts = []
         for name, kind, default in listed:
+            if kind == "operands":
+                parts.append(f"*{name}: Value | Sequence[Value]")
+                continue
             words = "|" in kind and "str"
             hint = words or KINDS.get(kind, "Any")
             if default == "None" and not hint.endswith("None"):
@@ -123,7 +126,7 @@ class Stubs:
         kind = type(value).__name__
         if kind == "builtin_function_or_method":
             home = module.rsplit(".", 1)[-1]
-            prefix = home + "::" if home in ("complex", "fft", "linalg", "random") else ""
+            prefix = home + "::" if home in ("fft", "linalg", "random") else ""
             if prefix + name in self.functions:
                 return self.of_catalogue(name, prefix + name, "", False)
             return [f"def {name}(*args: Any, **kwargs: Any) -> Any: ..."]

@@ -217,44 +217,58 @@ for each in ("cummax", "cummin"):
     over(each, SHAPES, [""], lambda td, x, each=each: getattr(td, each)(x, 1), lambda torch, x, each=each: getattr(torch, each)(x, 1)[0])
 over("cumlogsumexp", SHAPES, [""], lambda td, x: td.cumlogsumexp(x, 1), lambda torch, x: torch.logcumsumexp(x, 1))
 
-# ---- Complex numbers, which are pairs on the last axis, and Fourier transforms
+# ---- Complex numbers, drawn as pairs on the last axis, and Fourier transforms
 
 ROWS_OF_PAIRS = {"small": "4x4x2", "64 rows": "64x1024x2", "1 row": "1x65536x2", "1000 rows": "1000x1000x2", "columns": "1024x64x2"}
+PAIRS = {"small": "4x4x2", "large": "1024x1024x2"}
 
 
-def paired(function):
-    return lambda torch, *z: torch.view_as_real(function(torch, *(torch.view_as_complex(each) for each in z)))
+def seen(lib, y):
+    """What is compared: reals."""
+    is_complex = y.dtype.is_complex
+    return lib.view_as_real(lib.resolve_conj(y) if hasattr(lib, "resolve_conj") else y) if is_complex else y
+
+
+def on_pairs(name, shapes, kinds, ours, theirs):
+    over(name, shapes, kinds, lambda td, *z: seen(td, ours(td, *(td.view_as_complex(each) for each in z))),
+         lambda torch, *z: seen(torch, theirs(torch, *(torch.view_as_complex(each) for each in z))))
+
+
+def on_reals(name, shapes, kinds, ours, theirs):
+    over(name, shapes, kinds, lambda td, *x: seen(td, ours(td, *x)), lambda torch, *x: seen(torch, theirs(torch, *x)))
+
+
+def alike(function):
+    return [function, function]
 
 
 for each in ("fft", "ifft"):
-    over(f"fft::{each}", ROWS_OF_PAIRS, [""], lambda td, z, each=each: getattr(td.fft, each)(z), paired(lambda torch, z, each=each: getattr(torch.fft, each)(z)))
-case("fft::fft", "prime", ["64x1009x2"], lambda td, z: td.fft.fft(z), paired(lambda torch, z: torch.fft.fft(z)))
-over("fft::rfft", {"small": SMALL, "64 rows": "64x2048", "1 row": "1x131072"}, [""], lambda td, x: td.fft.rfft(x),
-     lambda torch, x: torch.view_as_real(torch.fft.rfft(x)))
-over("fft::irfft", {"small": "4x5x2", "64 rows": "64x1025x2", "1 row": "1x65537x2"}, [""], lambda td, z: td.fft.irfft(z),
-     lambda torch, z: torch.fft.irfft(torch.view_as_complex(z)))
+    on_pairs(f"fft::{each}", ROWS_OF_PAIRS, [""], *alike(lambda lib, z, each=each: getattr(lib.fft, each)(z)))
+on_pairs("fft::fft", {"prime": "64x1009x2"}, [""], *alike(lambda lib, z: lib.fft.fft(z)))
+on_reals("fft::rfft", {"small": SMALL, "64 rows": "64x2048", "1 row": "1x131072"}, [""], *alike(lambda lib, x: lib.fft.rfft(x)))
+on_reals("fft::ihfft", {"small": SMALL, "64 rows": "64x2048"}, [""], *alike(lambda lib, x: lib.fft.ihfft(x)))
+for each in ("irfft", "hfft"):
+    on_pairs(f"fft::{each}", {"small": "4x5x2", "64 rows": "64x1025x2", "1 row": "1x65537x2"}, [""], *alike(lambda lib, z, each=each: getattr(lib.fft, each)(z)))
 for each in ("fft2", "ifft2", "fftn", "ifftn"):
-    over(f"fft::{each}", {"small": "4x4x2", "256 squared": "256x256x2"}, [""], lambda td, z, each=each: getattr(td.fft, each)(z),
-         paired(lambda torch, z, each=each: getattr(torch.fft, each)(z)))
+    on_pairs(f"fft::{each}", {"small": "4x4x2", "256 squared": "256x256x2"}, [""], *alike(lambda lib, z, each=each: getattr(lib.fft, each)(z)))
 for each in ("rfft2", "rfftn"):
-    over(f"fft::{each}", {"small": SMALL, "256 squared": "256x256"}, [""], lambda td, x, each=each: getattr(td.fft, each)(x),
-         lambda torch, x, each=each: torch.view_as_real(getattr(torch.fft, each)(x)))
+    on_reals(f"fft::{each}", {"small": SMALL, "256 squared": "256x256"}, [""], *alike(lambda lib, x, each=each: getattr(lib.fft, each)(x)))
 for each in ("irfft2", "irfftn"):
-    over(f"fft::{each}", {"small": "4x5x2", "256 squared": "256x129x2"}, [""], lambda td, z, each=each: getattr(td.fft, each)(z),
-         lambda torch, z, each=each: getattr(torch.fft, each)(torch.view_as_complex(z)))
-PAIRS = {"small": "4x4x2", "large": "1024x1024x2"}
-over("complex::make", {"small": SMALL, "large": "1024x1024"}, ["", "other"], lambda td, a, b: td.complex.make(a, b), lambda torch, a, b: torch.view_as_real(torch.complex(a, b)))
-over("complex::real", PAIRS, [""], lambda td, z: td.complex.real(z), lambda torch, z: torch.view_as_complex(z).real)
-over("complex::imag", PAIRS, [""], lambda td, z: td.complex.imag(z), lambda torch, z: torch.view_as_complex(z).imag)
-over("complex::conj", PAIRS, [""], lambda td, z: td.complex.conj(z), lambda torch, z: torch.view_as_real(torch.view_as_complex(z).conj().resolve_conj()))
-for each in ("abs", "angle"):
-    over(f"complex::{each}", PAIRS, [""], lambda td, z, each=each: getattr(td.complex, each)(z), lambda torch, z, each=each: getattr(torch, each)(torch.view_as_complex(z)))
-over("complex::exp", PAIRS, [""], lambda td, z: td.complex.exp(z), paired(lambda torch, z: torch.exp(z)))
+    on_pairs(f"fft::{each}", {"small": "4x5x2", "256 squared": "256x129x2"}, [""], *alike(lambda lib, z, each=each: getattr(lib.fft, each)(z)))
+for each in ("fftshift", "ifftshift"):
+    on_pairs(f"fft::{each}", PAIRS, [""], *alike(lambda lib, z, each=each: getattr(lib.fft, each)(z)))
+for each in ("fftfreq", "rfftfreq"):
+    over(f"fft::{each}", {"small": SMALL}, [""], *alike(lambda lib, x, each=each: getattr(lib.fft, each)(1024) * x[0, 0]))
+for each in ("complex", "polar"):
+    on_reals(each, {"small": SMALL, "large": "1024x1024"}, ["", "other"], *alike(lambda lib, a, b, each=each: getattr(lib, each)(a, b)))
+for each in ("real", "imag", "conj", "angle", "view_as_real"):
+    on_pairs(each, PAIRS, [""], *alike(lambda lib, z, each=each: getattr(lib, each)(z)))
+on_reals("view_as_complex", PAIRS, [""], *alike(lambda lib, z: lib.view_as_complex(z)))
+for each in ("abs", "exp"):
+    on_pairs(each, {f"complex {label}": shape for label, shape in PAIRS.items()}, [""], *alike(lambda lib, z, each=each: getattr(lib, each)(z)))
 for each in ("multiply", "divide"):
-    over(f"complex::{each}", PAIRS, ["", "other"], lambda td, a, b, each=each: getattr(td.complex, each)(a, b), paired(lambda torch, a, b, each=each: getattr(torch, each)(a, b)))
-over("complex::equal", PAIRS, ["", "other"], lambda td, a, b: td.complex.equal(a, b), lambda torch, a, b: torch.view_as_complex(a) == torch.view_as_complex(b))
-over("complex::prod", PAIRS, [""], lambda td, z: td.complex.prod(z), paired(lambda torch, z: torch.prod(z, -1)))
-over("complex::matmul", {"small": "4x4x2", "256 cubed": "256x256x2"}, ["", "other"], lambda td, a, b: td.complex.matmul(a, b), paired(lambda torch, a, b: torch.matmul(a, b)))
+    on_pairs(each, {f"complex {label}": shape for label, shape in PAIRS.items()}, ["", "other"], *alike(lambda lib, a, b, each=each: getattr(lib, each)(a, b)))
+on_pairs("matmul", {"complex 256 cubed": "256x256x2"}, ["", "other"], *alike(lambda lib, a, b: lib.matmul(a, b)))
 
 # ---- Products
 

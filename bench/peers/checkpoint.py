@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""usage: bench/peers/checkpoint.py [--peer jax|jax_scan|torch]... [--repeat N] [--program FILE] [--python FILE] [model...]
+"""usage: bench/peers/checkpoint.py [--peer jax|jax_scan|torch]... [--repeat N] [--calls N] [--program FILE] [--python FILE] [model...]
 
 Compares budgets with checkpointing around each block, by jax.checkpoint and torch.utils.checkpoint. Models:
 gpt_step (12 layers, AdamW) and residual (16 blocks), as in bench/budgets; jax_scan has the blocks in a lax.scan,
@@ -9,8 +9,9 @@ should be at most the peer's.
 
 Bytes: JAX counts its temporaries and results itself (memory_analysis); PyTorch's are the growth of resident
 memory from between two calls to the peak of a call; ours are planned. Arguments, parameters and the state of
-optimizers count for nobody. Times are CPU seconds of one thread: the least of all calls of all rounds, which
-take turns, each in a process of its own.
+optimizers count for nobody. Times are CPU seconds of one thread: the least of all calls (--calls, usually 3) of
+all rounds (--repeat, usually 2), which take turns, each in a process of its own. What is being measured is said on
+stderr. All of it takes about ten minutes on an idle core.
 
 The peers are those that bench/peers/run --install installs. Exit codes: 0 measured, 1 a process failed or two
 losses differ, 2 bad usage.
@@ -31,7 +32,6 @@ MODELS = ("gpt_step", "residual")
 PEERS = ("jax", "jax_scan", "torch")
 LAYERS, BLOCKS, IMAGES = 12, 16, (4, 28, 28)
 BETA1, BETA2, EPSILON, DECAY, RATE = 0.9, 0.999, 1e-8, 0.01, 1e-3
-CALLS = 5
 
 
 # ---- One peer, in a process of its own
@@ -130,13 +130,13 @@ def grown_bytes(call):
     return status_bytes("VmHWM") - idle
 
 
-def measure(peer, model, checkpoint):
+def measure(peer, model, checkpoint, calls):
     call_of = {"jax": jax_call, "jax_scan": functools.partial(jax_call, scan=True), "torch": torch_call}
     call, counted = call_of[peer](model, checkpoint)
     loss = call()
     grown = grown_bytes(call)
     samples = []
-    for _ in range(CALLS):
+    for _ in range(calls):
         begin = time.process_time()
         call()
         samples.append(time.process_time() - begin)
@@ -144,6 +144,10 @@ def measure(peer, model, checkpoint):
 
 
 # ---- All of them, in turns
+
+
+def note(text):
+    print(text, file=sys.stderr, flush=True)
 
 
 def stop(code, text):
@@ -166,11 +170,15 @@ def of_peer(asked, peer, model, checkpoint):
         "MALLOC_TRIM_THRESHOLD_": "0",
     }
     mode = "checkpoint" if checkpoint else "plain"
-    return json.loads(output_of([asked.python, __file__, "--measure", peer, model, mode], environment))
+    begin = time.monotonic()
+    said = json.loads(output_of([asked.python, __file__, "--measure", peer, model, mode, str(asked.calls)], environment))
+    note(f"{model}, {peer}, {mode}: {said['bytes'] / 2**20:.1f} MiB, {said['seconds']:.3f} s a call ({time.monotonic() - begin:.0f} s)")
+    return said
 
 
 def slowdowns_of(asked, model, budgets):
     """By budget: our time, of that without a budget. Those below the floor have none."""
+    note(f"{model}: ours within {', '.join(f'{each / 2**20:.1f}' for each in budgets)} MiB")
     lines = output_of([asked.program, "--curve", model, *map(str, budgets)]).splitlines()[1:]
     rows = [line.split() for line in lines]
     return {int(budget): float(time) for budget, _, _, time in rows}
@@ -219,7 +227,8 @@ class Parser(argparse.ArgumentParser):
 def parse():
     parser = Parser(prog="bench/peers/checkpoint.py", allow_abbrev=False)
     parser.add_argument("--peer", action="append", choices=PEERS, default=[])
-    parser.add_argument("--repeat", type=int, default=3)
+    parser.add_argument("--repeat", type=int, default=2)
+    parser.add_argument("--calls", type=int, default=3)
     parser.add_argument("--program", type=pathlib.Path, default=ROOT / "build" / "release" / "bench" / "budgets")
     parser.add_argument("--python", type=pathlib.Path, default=ROOT / "build" / "peers" / "venv" / "bin" / "python")
     parser.add_argument("models", nargs="*", metavar="model")
@@ -227,8 +236,9 @@ def parse():
     for model in asked.models:
         if model not in MODELS:
             stop(2, f"no model is called '{model}'; there are {', '.join(MODELS)}")
-    if asked.repeat < 1:
-        stop(2, f"--repeat {asked.repeat}: at least 1 round is needed")
+    for name, count in (("repeat", asked.repeat), ("calls", asked.calls)):
+        if count < 1:
+            stop(2, f"--{name} {count}: at least 1 is needed")
     for needed in (asked.program, asked.python):
         if not needed.exists():
             stop(2, f"{needed} is not there")
@@ -237,8 +247,8 @@ def parse():
 
 def main():
     if sys.argv[1:2] == ["--measure"]:
-        peer, model, mode = sys.argv[2:]
-        measure(peer, model, mode == "checkpoint")
+        peer, model, mode, calls = sys.argv[2:]
+        measure(peer, model, mode == "checkpoint", int(calls))
         return 0
     asked = parse()
     print(HEADER, flush=True)

@@ -40,6 +40,12 @@ bool spreads(const Function& function, size_t from) {
   return kind == "shape" || kind == "ints";
 }
 
+// einsum("ij,jk", a, b): all arguments from the last parameter on as one tuple.
+bool collects(const Function& function, size_t count) {
+  return !function.parameters.empty() && function.parameters.back().kind == "operands" &&
+         count + 1 >= function.parameters.size();
+}
+
 nb::object tuple_of(PyObject* const* args, Py_ssize_t count) {
   nb::object tuple = nb::steal(PyTuple_New(count));
   for (Py_ssize_t i = 0; i < count; ++i) PyTuple_SET_ITEM(tuple.ptr(), i, Py_NewRef(args[i]));
@@ -60,10 +66,16 @@ PyObject* Function::call(PyObject* self, PyObject* const* args, Py_ssize_t count
     objects[next++] = spread.ptr();
     count = 0;
   }
-  if (next + static_cast<size_t>(count) > parameters.size())
+  Py_ssize_t single = count;  // The arguments that are one parameter each.
+  if (self == nullptr && collects(*this, static_cast<size_t>(count))) {
+    single = static_cast<Py_ssize_t>(parameters.size()) - 1;
+    spread = tuple_of(args + single, count - single);
+    objects[static_cast<size_t>(single)] = spread.ptr();
+  }
+  if (next + static_cast<size_t>(single) > parameters.size())
     refuse(*this, cat(count, " arguments were passed, and it takes ", parameters.size() - next),
            at);
-  for (Py_ssize_t i = 0; i < count; ++i) objects[next++] = args[i];
+  for (Py_ssize_t i = 0; i < single; ++i) objects[next++] = args[i];
   const Py_ssize_t named = keywords == nullptr ? 0 : PyTuple_GET_SIZE(keywords);
   for (Py_ssize_t k = 0; k < named; ++k) {
     PyObject* const name = PyTuple_GET_ITEM(keywords, k);

@@ -28,6 +28,11 @@ int64_t whole(nb::handle number, Source at) {
   return value;
 }
 
+std::complex<double> complex_in(PyObject* number) {
+  const Py_complex value = PyComplex_AsCComplex(number);
+  return {value.real, value.imag};
+}
+
 // Calls f(item) for each item of a sequence that is not text; false if it is no sequence.
 template <class F>
 bool each_item(nb::handle object, F&& f) {
@@ -59,8 +64,8 @@ PyObject* wrap(std::vector<Tensor>&& tensors) {
 
 bool is_value(nb::handle object) {
   PyObject* const o = object.ptr();
-  return is_tensor(o) || PyFloat_Check(o) || PyLong_Check(o) || variable_in(o) != nullptr ||
-         nb::isinstance<Dim>(object) || has_array(object);
+  return is_tensor(o) || PyFloat_Check(o) || PyLong_Check(o) || PyComplex_Check(o) ||
+         variable_in(o) != nullptr || nb::isinstance<Dim>(object) || has_array(object);
 }
 
 Operand Value::read(nb::handle object, Source at) {
@@ -68,6 +73,7 @@ Operand Value::read(nb::handle object, Source at) {
   if (is_tensor(o)) return Operand(tensor_in(o), at);
   // One of NumPy's float64 is a float of Python's too, and weak as such.
   if (PyFloat_Check(o)) return Operand(PyFloat_AS_DOUBLE(o), at);
+  if (PyComplex_Check(o)) return Operand(complex_in(o), at);
   if (PyBool_Check(o)) return Operand(o == Py_True, at);
   if (PyLong_CheckExact(o)) return Operand(whole(object, at), at);
   if (nb::isinstance<Dim>(object)) return Operand(nb::cast<Dim>(object), at);
@@ -83,6 +89,7 @@ Tensor tensor_from(nb::handle object, Source at) {
   if (PyBool_Check(o)) return Tensor(o == Py_True, at);
   if (PyLong_Check(o)) return Tensor(whole(object, at), at);
   if (PyFloat_Check(o)) return Tensor(PyFloat_AS_DOUBLE(o), at);
+  if (PyComplex_Check(o)) return Tensor(std::complex<float>(complex_in(o)), at);
   if (has_array(object)) return shared_array(object, at);
   if (nb::isinstance<Dim>(object)) return detail::size_number(nb::cast<Dim>(object), at);
   return from_lists(object, {}, at);
@@ -146,6 +153,11 @@ Axes axes_from(nb::handle object, Source at) {
 namespace {
 
 nb::object element(const ArrayRef& array) {
+  if (is_complex(array.dtype)) {
+    const nb::object re = element(parts_of(array, 0)), im = element(parts_of(array, 1));
+    return nb::steal(
+        PyComplex_FromDoubles(PyFloat_AS_DOUBLE(re.ptr()), PyFloat_AS_DOUBLE(im.ptr())));
+  }
   return visit_dtype(array.dtype, [&](auto value) -> nb::object {
     std::memcpy(&value, array.data, sizeof(value));
     using T = decltype(value);

@@ -23,12 +23,13 @@ dlpack::ElementCode code_of(DType dtype) {
   const auto bits = static_cast<uint8_t>(8 * size_of(dtype));
   if (dtype == DType::bf16) return {Code::bfloat, bits, 1};
   if (dtype == DType::boolean) return {Code::boolean, bits, 1};
+  if (is_complex(dtype)) return {Code::complex, bits, 1};
   if (is_unsigned_integer(dtype)) return {Code::unsigned_integer, bits, 1};
   return {is_float(dtype) ? Code::real : Code::integer, bits, 1};
 }
 
 std::optional<DType> dtype_of(const dlpack::ElementCode& element) {
-  for (int i = 0; i < kDTypes; ++i) {
+  for (int i = 0; i < kStoredDTypes; ++i) {
     const auto dtype = static_cast<DType>(i);
     const dlpack::ElementCode ours = code_of(dtype);
     if (element.code == ours.code && element.bits == ours.bits && element.lanes == ours.lanes)

@@ -8,7 +8,14 @@ namespace tidemark::python::dlpack {
 
 inline constexpr int32_t kCpu = 1;
 
-enum class Code : uint8_t { integer = 0, unsigned_integer = 1, real = 2, bfloat = 4, boolean = 6 };
+enum class Code : uint8_t {
+  integer = 0,
+  unsigned_integer = 1,
+  real = 2,
+  bfloat = 4,
+  complex = 5,
+  boolean = 6
+};
 
 struct Device {
   int32_t type, id;

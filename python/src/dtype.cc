@@ -12,15 +12,15 @@ namespace {
 struct ElementType {
   DType dtype;
 };
-std::array<PyObject*, kDTypes> objects;  // Held as long as the process lives.
+std::array<PyObject*, kStoredDTypes> objects;  // Held as long as the process lives.
 
 // The name that NumPy and the array API use.
-constexpr std::string_view kLongNames[kDTypes] = {
-    "float16", "bfloat16", "float32", "float64", "int8",   "int16", "int32",
-    "int64",   "uint8",    "uint16",  "uint32",  "uint64", "bool"};
+constexpr std::string_view kLongNames[kStoredDTypes] = {
+    "float16", "bfloat16", "float32", "float64", "int8", "int16",     "int32",     "int64",
+    "uint8",   "uint16",   "uint32",  "uint64",  "bool", "complex64", "complex128"};
 
 std::optional<DType> named(std::string_view text) {
-  for (int i = 0; i < kDTypes; ++i) {
+  for (int i = 0; i < kStoredDTypes; ++i) {
     const auto dtype = static_cast<DType>(i);
     if (text == name(dtype) || text == kLongNames[i]) return dtype;
   }
@@ -64,7 +64,8 @@ DType dtype_argument(nb::handle object, Source at) {
   if (!found)
     throw UserTypeError(
         cat("dtype: ", nb::repr(object).c_str(), " is not a dtype of Tidemark"), at,
-        "there are td.f16, td.bf16, td.f32, td.f64, td.i8 to td.i64, td.u8 to td.u64, td.bool");
+        "there are td.f16, td.bf16, td.f32, td.f64, td.i8 to td.i64, td.u8 to td.u64, td.bool, "
+        "td.c64, td.c128");
   return *found;
 }
 
@@ -77,13 +78,14 @@ void bind_dtype(nb::module_& module) {
           "Bytes of one element.")
       .def_prop_ro("is_float", [](const ElementType& it) { return is_float(it.dtype); })
       .def_prop_ro("is_integer", [](const ElementType& it) { return is_integer(it.dtype); })
+      .def_prop_ro("is_complex", [](const ElementType& it) { return is_complex(it.dtype); })
       .def("__repr__",
            [](const ElementType& it) { return nb::str(cat("td.", name(it.dtype)).c_str()); })
       .def("__str__", [](const ElementType& it) { return name(it.dtype); })
       // Copies and unpickled ones are the same object.
       .def("__reduce__", [](const ElementType& it) { return name(it.dtype); });
   cls.attr("__module__") = "tidemark";
-  for (int i = 0; i < kDTypes; ++i) {
+  for (int i = 0; i < kStoredDTypes; ++i) {
     const auto dtype = static_cast<DType>(i);
     objects[static_cast<size_t>(i)] = nb::cast(ElementType{dtype}).release().ptr();
     module.attr(name(dtype)) = dtype_object(dtype);

@@ -7,6 +7,7 @@
 #include "errors.h"
 #include "later.h"
 #include "tidemark/tensor/tensor_state.h"
+#include "tidemark/types/stored.h"
 #include "variable.h"
 
 namespace tidemark::python {
@@ -29,6 +30,8 @@ std::optional<DType> integer_of(DType narrowest, Py_ssize_t bytes) {
 std::optional<DType> dtype_of_format(const char* format, Py_ssize_t bytes) {
   if (format == nullptr) return DType::u8;
   if (*format == '@' || *format == '=' || *format == '<') ++format;
+  if (format[0] == 'Z' && (format[1] == 'f' || format[1] == 'd') && format[2] == 0)
+    return format[1] == 'f' ? DType::c64 : DType::c128;
   if (format[0] == 0 || format[1] != 0) return {};
   switch (*format) {
     case 'e':
@@ -57,8 +60,8 @@ std::optional<DType> dtype_of_format(const char* format, Py_ssize_t bytes) {
 }
 
 const char* format_of(DType dtype) {
-  constexpr const char* formats[kDTypes] = {"e", nullptr, "f", "d", "b", "h", "i",
-                                            "l", "B",     "H", "I", "L", "?"};
+  constexpr const char* formats[kStoredDTypes] = {"e", nullptr, "f", "d", "b", "h",  "i", "l",
+                                                  "B", "H",     "I", "L", "?", "Zf", "Zd"};
   return formats[static_cast<int>(dtype)];
 }
 
@@ -255,7 +258,7 @@ class Lists {
   // Tensors and arrays among the numbers.
   bool has_arrays() const { return has_arrays_; }
   DType natural() const {
-    constexpr DType kinds[] = {DType::f32, DType::boolean, DType::i32, DType::f32};
+    constexpr DType kinds[] = {DType::f32, DType::boolean, DType::i32, DType::f32, DType::c64};
     return kinds[kind_ + 1];
   }
 
@@ -263,7 +266,7 @@ class Lists {
     return from_callback(
         sizes_, dtype,
         [&](std::span<std::byte> bytes) {
-          visit_dtype(dtype, [&](auto element) {
+          visit_stored(dtype, [&](auto element) {
             auto* next = reinterpret_cast<decltype(element)*>(bytes.data());
             write(object_, next);
           });
@@ -289,7 +292,9 @@ class Lists {
     else if (PyLong_Check(o))
       kind_ = std::max(kind_, 1);
     else if (PyFloat_Check(o))
-      kind_ = 2;
+      kind_ = std::max(kind_, 2);
+    else if (PyComplex_Check(o))
+      kind_ = 3;
     else if (is_value(object))
       has_arrays_ = true;
     else
@@ -312,6 +317,8 @@ class Lists {
       for (Py_ssize_t i = 0; i < length; ++i) write(PySequence_Fast_ITEMS(o)[i], next);
     } else if (PyFloat_Check(o)) {
       *next++ = of_real<T>(PyFloat_AS_DOUBLE(o));
+    } else if (PyComplex_Check(o)) {
+      *next++ = of_complex<T>(o);
     } else {
       *next++ = of_whole<T>(o);
     }
@@ -321,8 +328,22 @@ class Lists {
   static T of_real(double value) {
     if constexpr (std::is_arithmetic_v<T>)
       return detail::converted<T>(value);
+    else if constexpr (ComplexNumber<T>)
+      return T(static_cast<typename T::value_type>(value));
     else
       return T(static_cast<float>(value));
+  }
+
+  template <class T>
+  T of_complex(PyObject* number) const {
+    if constexpr (ComplexNumber<T>) {
+      const Py_complex value = PyComplex_AsCComplex(number);
+      return T(std::complex<double>(value.real, value.imag));
+    } else {
+      throw UserTypeError(cat("constant: ", nb::repr(nb::handle(number)).c_str(),
+                              " is complex, and does not fit ", dtype_of<T>),
+                          at_, "name a complex dtype: td.c64");
+    }
   }
 
   template <class T>
@@ -353,7 +374,7 @@ class Lists {
   nb::handle object_;
   Source at_;
   Shape sizes_;
-  int kind_ = -1;  // 0 bool, 1 integer, 2 float; -1: there is no number.
+  int kind_ = -1;  // 0 bool, 1 integer, 2 float, 3 complex; -1: there is no number.
   bool has_arrays_ = false;
 };
 

@@ -319,14 +319,14 @@ PyObject* run_split(Arguments& in) {
 // The operands one by one, or in a list: einsum("ij,jk,kl", [a, b, c]).
 PyObject* run_einsum(Arguments& in) {
   const std::string subscripts = in.text(0);
-  if (in.is_none(2) && subscripts.find(',') != std::string::npos) {
-    const std::vector<Tensor> list = in.tensors(1);
-    return in.compute([&] { return einsum(subscripts, list, in.at); });
-  }
-  const Operand& a = in.operand(1);
-  if (in.is_none(2)) return in.compute([&] { return einsum(subscripts, a, in.at); });
-  const Operand& b = in.operand(2);
-  return in.compute([&] { return einsum(subscripts, a, b, in.at); });
+  const nb::handle operands = in.object(1);
+  const bool in_a_list = PyTuple_GET_SIZE(operands.ptr()) == 1 &&
+                         (PyList_Check(PyTuple_GET_ITEM(operands.ptr(), 0)) != 0 ||
+                          PyTuple_Check(PyTuple_GET_ITEM(operands.ptr(), 0)) != 0) &&
+                         subscripts.find(',') != std::string::npos;
+  const std::vector<Tensor> list =
+      in_a_list ? tensors_from(PyTuple_GET_ITEM(operands.ptr(), 0), in.at) : in.tensors(1);
+  return in.compute([&] { return einsum(subscripts, list, in.at); });
 }
 
 PyObject* run_arange(Arguments& in) {
@@ -647,7 +647,7 @@ constexpr Binding kBindings[] = {
     {"diff", plain<diff>},
     {"one_hot", plain<one_hot>},
     {"tensordot", plain<tensordot>},
-    {"einsum", run_einsum, "subscripts: text, a: tensor, b: tensor = none"},
+    {"einsum", run_einsum, "subscripts: text, operands: operands"},
     {"outer", plain<outer>},
     {"kron", plain<kron>},
     {"cross", plain<cross>},
@@ -695,22 +695,20 @@ constexpr Binding kBindings[] = {
     {"linalg::lstsq", run_lstsq},
     {"linalg::vector_norm", run_vector_norm},
     {"linalg::matrix_norm", run_matrix_norm},
-    {"complex::make", plain<complex::make>},
-    {"complex::real", plain<complex::real>},
-    {"complex::imag", plain<complex::imag>},
-    {"complex::conj", plain<complex::conj>},
-    {"complex::abs", plain<complex::abs>},
-    {"complex::angle", plain<complex::angle>},
-    {"complex::exp", plain<complex::exp>},
-    {"complex::multiply", plain<complex::multiply>},
-    {"complex::divide", plain<complex::divide>},
-    {"complex::equal", plain<complex::equal>},
-    {"complex::prod", plain<complex::prod>},
-    {"complex::matmul", plain<complex::matmul>},
+    {"complex", plain<complex>},
+    {"polar", plain<polar>},
+    {"real", plain<real>},
+    {"imag", plain<imag>},
+    {"conj", plain<conj>},
+    {"angle", plain<angle>},
+    {"view_as_real", plain<view_as_real>},
+    {"view_as_complex", plain<view_as_complex>},
     {"fft::fft", along_axis<fft::fft>},
     {"fft::ifft", along_axis<fft::ifft>},
     {"fft::rfft", along_axis<fft::rfft>},
     {"fft::irfft", along_axis<fft::irfft>},
+    {"fft::hfft", along_axis<fft::hfft>},
+    {"fft::ihfft", along_axis<fft::ihfft>},
     {"fft::fftn", along_axes<fft::fftn>},
     {"fft::ifftn", along_axes<fft::ifftn>},
     {"fft::rfftn", along_axes<fft::rfftn>},
@@ -719,6 +717,10 @@ constexpr Binding kBindings[] = {
     {"fft::ifft2", along_axes<fft::ifft2>},
     {"fft::rfft2", along_axes<fft::rfft2>},
     {"fft::irfft2", along_axes<fft::irfft2>},
+    {"fft::fftfreq", plain<fft::fftfreq>},
+    {"fft::rfftfreq", plain<fft::rfftfreq>},
+    {"fft::fftshift", plain<fft::fftshift>},
+    {"fft::ifftshift", plain<fft::ifftshift>},
     {"constant", run_constant},
     {"from_callback", run_from_callback},
     {"zeros", plain<zeros>},

@@ -98,7 +98,7 @@ std::string signature_of(const Function& function, size_t from = 0) {
   for (size_t i = from; i < function.parameters.size(); ++i) {
     const Parameter& parameter = function.parameters[i];
     if (i > from) text += ", ";
-    text += parameter.name;
+    text += cat(parameter.kind == "operands" ? "*" : "", parameter.name);
     if (parameter.fallback != nullptr)
       text += cat("=", nb::repr(nb::handle(parameter.fallback)).c_str());
   }
@@ -111,6 +111,7 @@ std::string kind_text(const Parameter& parameter) {
   constexpr std::pair<std::string_view, std::string_view> words[] = {
       {"tensor", "tensor, array or number"},
       {"tensors", "list of tensors"},
+      {"operands", "tensors, one by one or in a list"},
       {"numbers", "number, nested lists of numbers, or array"},
       {"ints", "int or sequence of ints"},
       {"pairs", "sequence of (before, after), one for each axis"},
@@ -192,17 +193,14 @@ struct Method {
   std::string_view function;
 };
 constexpr Method kMethods[] = {
-    {"all", "all"},         {"any", "any"},
-    {"argmax", "argmax"},   {"argmin", "argmin"},
-    {"argsort", "argsort"}, {"astype", "cast"},
-    {"cast", "cast"},       {"clip", "clip"},
-    {"cumsum", "cumsum"},   {"dot", "matmul"},
-    {"max", "max"},         {"mean", "mean"},
-    {"min", "min"},         {"prod", "prod"},
-    {"repeat", "repeat"},   {"reshape", "reshape"},
-    {"round", "round"},     {"sort", "sort"},
-    {"squeeze", "squeeze"}, {"std", "std"},
-    {"sum", "sum"},         {"transpose", "transpose"},
+    {"all", "all"},        {"any", "any"},         {"argmax", "argmax"},
+    {"argmin", "argmin"},  {"argsort", "argsort"}, {"astype", "cast"},
+    {"cast", "cast"},      {"clip", "clip"},       {"conj", "conj"},
+    {"conjugate", "conj"}, {"cumsum", "cumsum"},   {"dot", "matmul"},
+    {"max", "max"},        {"mean", "mean"},       {"min", "min"},
+    {"prod", "prod"},      {"repeat", "repeat"},   {"reshape", "reshape"},
+    {"round", "round"},    {"sort", "sort"},       {"squeeze", "squeeze"},
+    {"std", "std"},        {"sum", "sum"},         {"transpose", "transpose"},
     {"var", "var"},
 };
 
@@ -285,8 +283,6 @@ nb::tuple signatures() {
 void bind_ops(nb::module_& module) {
   module.def_submodule("random", "Random tensors and keys.");
   module.def_submodule("linalg", "Linear algebra on the matrices in the last two axes.");
-  module.def_submodule("complex",
-                       "Arithmetic of complex numbers, which are pairs of reals on the last axis.");
   module.def_submodule("fft", "Fourier transforms.");
   functions().reserve(kMost);
   for (const Callable& callable : callables()) {

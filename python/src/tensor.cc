@@ -159,6 +159,12 @@ void def_properties(nb::class_<Tensor>& cls) {
           "The bytes of its elements if they were contiguous.")
       .def_prop_ro(
           "itemsize", [](const Tensor& x) { return size_of(x.dtype()); }, "Bytes of one element.")
+      .def_prop_ro(
+          "real", [](const Tensor& x) { return real(x, calling_line()); },
+          "The real parts, a view; of a real tensor, itself.")
+      .def_prop_ro(
+          "imag", [](const Tensor& x) { return imag(x, calling_line()); },
+          "The imaginary parts, a view; of a real tensor, zeros.")
       .def_prop_ro("T", transposed, "All axes reversed.")
       .def_prop_ro("mT", matrix_transposed, "The last two axes exchanged.")
       .def_prop_ro(
@@ -177,6 +183,13 @@ void def_conversions(nb::class_<Tensor>& cls) {
       .def(
           "tolist", [](const Tensor& x) { return list_of(x, calling_line()); },
           "The elements as nested lists of Python numbers.")
+      .def(
+          "__complex__",
+          [](const Tensor& x) {
+            const auto value = x.item<std::complex<double>>(calling_line());
+            return nb::steal(PyComplex_FromDoubles(value.real(), value.imag()));
+          },
+          "The one element as a complex number of Python.")
       .def("numpy", to_numpy, "A NumPy array over the same memory, read-only.")
       .def("__array__", to_array, nb::arg("dtype") = nb::none(), nb::kw_only(),
            nb::arg("copy") = nb::none())

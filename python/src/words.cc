@@ -184,6 +184,10 @@ class Rewriter {
       return;
     }
     const size_t unit = word.rfind("_");
+    if (word.ends_with("_B") && std::isdigit(static_cast<unsigned char>(word[0])) != 0) {
+      result_.append(word.substr(0, unit));
+      return;
+    }
     if (unit != std::string_view::npos && unit + 4 == word.size() && word.ends_with("iB") &&
         std::isdigit(static_cast<unsigned char>(word[0])) != 0) {
       result_.append(word.substr(0, unit)).append(" * td.").append(word.substr(unit + 1));

@@ -208,6 +208,19 @@ def test_a_budget_that_nothing_fits_has_its_numbers():
     assert isinstance(caught.value, td.UserError) and caught.value.file == __file__
 
 
+def test_the_budget_that_an_error_names_can_be_pasted():
+    def f(x):
+        return x + 1
+
+    for count in (1000, 1024):
+        with pytest.raises(td.OverBudget) as caught:
+            td.function(f, budget=1)(td.ones(count))
+        said = str(caught.value).splitlines()[-1].strip()
+        assert said.startswith("budget=") and " fits" in said
+        options = eval(f"dict({said.split(' fits')[0]})", {"td": td, "dict": dict})
+        assert td.function(f, **options)(td.ones(count)).shape == (count,)
+
+
 @pytest.mark.parametrize("given, bytes", [("64 MiB", 64 << 20), ("1.5GiB", 3 << 29), (17, 17), ("2 kB", 2000)])
 def test_budgets_are_texts_and_numbers(given, bytes):
     assert td.Budget(given).bytes == bytes

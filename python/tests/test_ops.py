@@ -326,6 +326,7 @@ def test_einsum_of_many_operands_is_that_of_numpy():
     random = np.random.default_rng(7)
     a, b, c = random.normal(size=(2, 3, 4)), random.normal(size=(4, 5)), random.normal(size=(1, 5, 3))
     for text in ("...ij,jk,...kl->...il", "...ij,jk,...kl", "bij,jk,xkl->lb", "bij,jk,xkl"):
+        np.testing.assert_allclose(np.asarray(td.einsum(text, a, b, c)), np.einsum(text, a, b, c))
         np.testing.assert_allclose(np.asarray(td.einsum(text, [a, b, c])), np.einsum(text, a, b, c))
     np.testing.assert_allclose(np.asarray(td.einsum("...j->...", a)), a.sum(-1))
 

@@ -289,9 +289,9 @@ def test_tab_completion_shows_tensorflows_names():
 def test_ops_that_tidemark_does_not_have_are_named():
     assert text_of(lambda: tf.linalg.sqrtm) == "tidemark.tensorflow has no linalg.sqrtm: Tidemark has no op for it yet"
     assert text_of(lambda: tf.nn.fractional_max_pool) == "tidemark.tensorflow has no nn.fractional_max_pool: Tidemark has no op for it yet"
-    assert text_of(lambda: tf.complex64) == (
-        "tidemark.tensorflow has no complex64: the dtypes are float16, bfloat16, float32, float64, int8, int16, int32, int64, "
-        "uint8, uint16, uint32, uint64, bool")
+    assert text_of(lambda: tf.qint8) == (
+        "tidemark.tensorflow has no qint8: the dtypes are float16, bfloat16, float32, float64, int8, int16, int32, int64, "
+        "uint8, uint16, uint32, uint64, bool, complex64, complex128")
 
 
 def test_saved_model_is_refused_with_the_remedy():

@@ -20,6 +20,7 @@ TEXTS = {
     "shorten the longer one: x[{td::Slice{.end = n}}]": "shorten the longer one: x[:n]",
     ".save = td::Save::slots(3) fits": "save=td.Save.slots(3) fits",
     "such as {.cache_limit = 64_MiB}; cache_info()": "such as cache_limit=64 * td.MiB; cache_info()",
+    ".budget = 1326720_B fits": "budget=1326720 fits",
     "pass {.unconnected = td::Unconnected::zero}": 'pass unconnected="zero"',
     "a = std::move(a).push_back(x)": "a = a.push_back(x)",
     "free tensors you no longer need (x = {}), or": "free tensors you no longer need (del x), or",

@@ -4,7 +4,7 @@ import sys as _sys
 
 from . import _core
 from ._core import *  # noqa: F403
-from . import complex, fft, random  # noqa: F401
+from . import fft, random  # noqa: F401
 from ._function import function  # noqa: F401
 from . import autograph  # noqa: F401
 from .autograph.range import range  # noqa: F401

@@ -1,9 +1,9 @@
 """The Python array API standard, version 2023.12: what `x.__array_namespace__()` gives.
 
 Functions have the standard's names and arguments, and are made of Tidemark's own. Of the dtypes there are bool, all
-integers, float32 and float64 (and float16, bfloat16, which the standard does not name); the default ones are float32
-and int32. The extension linalg is there. Not there: complex numbers, and the extension fft. Tensors do not change, so
-`x[...] = value` is refused.
+integers, float32, float64, complex64 and complex128 (and float16, bfloat16, which the standard does not name); the
+default ones are float32, complex64 and int32. The extensions linalg, of reals, and fft are there. Tensors do not change,
+so `x[...] = value` is refused.
 """
 import builtins as _builtins
 from collections import namedtuple as _namedtuple
@@ -11,12 +11,12 @@ from math import e, inf, nan, pi  # noqa: F401
 
 from . import _core as _td
 from ._core import (abs, acos, acosh, add, asin, asinh, atan, atan2, atanh, bfloat16, bitwise_and, bitwise_invert,  # noqa: F401
-                    bitwise_or, bitwise_xor, bool, ceil, copysign, cos, cosh, divide, equal, exp, expm1, float16,
-                    float32, float64, floor, floor_divide, from_dlpack, greater, greater_equal, hypot, int8, int16,
+                    bitwise_or, bitwise_xor, bool, ceil, complex64, complex128, conj, copysign, cos, cosh, divide, equal, exp, expm1, float16,
+                    float32, float64, floor, floor_divide, from_dlpack, greater, greater_equal, hypot, imag, int8, int16,
                     int32, int64,
                     isfinite, isinf, isnan, less, less_equal, log, log10, log1p, log2, logaddexp, logical_and,
                     logical_not, logical_or, logical_xor, maximum, minimum, multiply, negative, not_equal, pow,
-                    remainder, round, sign, sin, sinh, sqrt, square, subtract, tan, tanh, uint8, uint16, uint32,
+                    real, remainder, round, sign, sin, sinh, sqrt, square, subtract, tan, tanh, uint8, uint16, uint32,
                     uint64)
 from ._core import left_shift as bitwise_left_shift, right_shift as bitwise_right_shift  # noqa: F401
 
@@ -24,12 +24,13 @@ __array_api_version__ = "2023.12"
 newaxis = None
 
 _DTYPES = {"bool": bool, "int8": int8, "int16": int16, "int32": int32, "int64": int64, "uint8": uint8, "uint16": uint16,
-           "uint32": uint32, "uint64": uint64, "float32": float32, "float64": float64}
+           "uint32": uint32, "uint64": uint64, "float32": float32, "float64": float64,
+           "complex64": complex64, "complex128": complex128}
 _KINDS = {"bool": ("bool",), "signed integer": ("int8", "int16", "int32", "int64"),
           "unsigned integer": ("uint8", "uint16", "uint32", "uint64"),
-          "real floating": ("float16", "bfloat16", "float32", "float64"), "complex floating": ()}
+          "real floating": ("float16", "bfloat16", "float32", "float64"), "complex floating": ("complex64", "complex128")}
 _KINDS["integral"] = _KINDS["signed integer"] + _KINDS["unsigned integer"]
-_KINDS["numeric"] = _KINDS["integral"] + _KINDS["real floating"]
+_KINDS["numeric"] = _KINDS["integral"] + _KINDS["real floating"] + _KINDS["complex floating"]
 
 
 def _namespace(version=None):
@@ -62,7 +63,7 @@ class __array_namespace_info__:
 
     def default_dtypes(self, *, device=None):
         _device(device)
-        return {"real floating": float32, "complex floating": None, "integral": int32, "indexing": int64}
+        return {"real floating": float32, "complex floating": complex64, "integral": int32, "indexing": int64}
 
     def dtypes(self, *, device=None, kind=None):
         _device(device)
@@ -202,6 +203,7 @@ _iinfo = _namedtuple("iinfo", "bits max min dtype")
 
 def finfo(type, /):
     dtype = type.dtype if isinstance(type, _td.Tensor) else type
+    dtype = {complex64: float32, complex128: float64}.get(dtype, dtype)  # Of the parts.
     digits, largest, smallest = {float16: (10, 65504.0, -14), bfloat16: (7, (2 - 2.0 ** -7) * 2.0 ** 127, -126),
                                  float32: (23, (2 - 2.0 ** -23) * 2.0 ** 127, -126),
                                  float64: (52, (2 - 2.0 ** -52) * 2.0 ** 1023, -1022)}[dtype]
@@ -224,19 +226,7 @@ def clip(x, /, min=None, max=None):
     return x if max is None else minimum(x, _made(_td.asarray(max), x.dtype))
 
 
-def conj(x, /):
-    return x
-
-
-def imag(x, /):
-    raise TypeError("imag: there are no complex numbers")
-
-
 def positive(x, /):
-    return x
-
-
-def real(x, /):
     return x
 
 
@@ -272,7 +262,7 @@ def tensordot(x1, x2, /, *, axes=2):
 
 
 def vecdot(x1, x2, /, *, axis=-1):
-    return sum(x1 * x2, axis=axis, dtype=result_type(x1, x2))
+    return sum(conj(x1) * x2, axis=axis, dtype=result_type(x1, x2))
 
 
 def concat(arrays, /, *, axis=0):
@@ -425,7 +415,7 @@ def sort(x, /, *, axis=-1, descending=False, stable=True):
 
 def _widest(dtype):
     """The dtype in which the standard adds integers up, with a sign if they have one; None for floats."""
-    if isdtype(dtype, "real floating"):
+    if isdtype(dtype, ("real floating", "complex floating")):
         return None
     return uint64 if isdtype(dtype, "unsigned integer") else int64
 
@@ -463,7 +453,7 @@ def std(x, /, *, axis=None, correction=0.0, keepdims=False):
 
 
 def sum(x, /, *, axis=None, dtype=None, keepdims=False):
-    wide = dtype if dtype is not None and isdtype(dtype, "real floating") else _widest(x.dtype if dtype is None else dtype)
+    wide = dtype if dtype is not None and isdtype(dtype, ("real floating", "complex floating")) else _widest(x.dtype if dtype is None else dtype)
     return _made(_td.sum(_made(x, wide), axis, keepdims), dtype)
 
 
@@ -487,3 +477,7 @@ def any(x, /, *, axis=None, keepdims=False):
 # ---- the extension linalg ----
 
 from . import _array_api_linalg as linalg  # noqa: E402, F401
+
+# ---- the extension fft ----
+
+from . import _array_api_fft as fft  # noqa: E402, F401

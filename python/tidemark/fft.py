@@ -1,2 +1,2 @@
-"""Fourier transforms of tensors; complex numbers are pairs of reals on the last axis."""
+"""Fourier transforms of tensors; their results are complex tensors."""
 from ._core.fft import *  # noqa: F403

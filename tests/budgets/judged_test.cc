@@ -18,8 +18,9 @@
 namespace tidemark::testing {
 namespace {
 
-constexpr double kFloorsAtTheOptimum = 0.9, kWorstFloor = 1.15;
-constexpr double kMeanWork = 1.05, kWorstWork = 1.3;
+// Of 300 functions: 0.987, 1.081, 0.997 and 1.102.
+constexpr double kFloorsAtTheOptimum = 0.97, kWorstFloor = 1.1;
+constexpr double kMeanWork = 1.0, kWorstWork = 1.15;
 
 // In picoseconds, as the compiler estimates them.
 int64_t estimated_work(const Graph& graph, const Node& node) {
@@ -109,6 +110,8 @@ TEST(Judged, RandomTrainingFunctionsComeCloseToTheOptimum) {
   EXPECT_EQ(all.refused, 0);
 }
 
+constexpr double kFewMore = 1.05;
+
 // Their work was 1.32, 1.47, 1.43 and 1.67 times that of the optimum.
 TEST(Judged, FunctionsThatWereFarFromTheOptimumOnceAreNot) {
   int judged = 0;
@@ -119,7 +122,7 @@ TEST(Judged, FunctionsThatWereFarFromTheOptimumOnceAreNot) {
     if (!optimum) continue;  // With other caches a graph may be out of reach of the search.
     ++judged;
     judge(seed, training, *optimum, all);
-    EXPECT_LE(worst(all.work).value, kMeanWork) << "seed " << seed;
+    EXPECT_LE(worst(all.work).value, kFewMore) << "seed " << seed;
     EXPECT_EQ(all.refused, 0);
   }
   EXPECT_GE(judged, 3);

@@ -1,10 +1,13 @@
 // The work that plans of the models in bench/budgets predict is what their runs count, without a
-// budget and within one.
+// budget, within a little less than the usual program needs, within half of it and at the floor.
+// The models are small; as large as in bench/budgets with TIDEMARK_TEST_COUNTS=full.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <string>
 
 #include "bench/budget_models.h"
+#include "tests/sweep/values.h"
 
 namespace tidemark {
 namespace {
@@ -21,18 +24,25 @@ void expect_counted(const bench::BudgetModel& model) {
 class ModelWork : public ::testing::TestWithParam<bench::BudgetModelCase> {};
 
 TEST_P(ModelWork, IsCountedAsPlanned) {
-  const bench::BudgetModel usual = GetParam().make({});
+  const bool is_whole = sweep::full_counts();
+  const auto make = [&](const FunctionOptions& options) {
+    return is_whole ? GetParam().make(options) : GetParam().make_small(options);
+  };
+  const bench::BudgetModel usual = make({});
   expect_counted(usual);
-  // A little less than the usual program needs, so that little is planned.
-  const Bytes budget = usual.plan({}).peak().count * 9 / 10;
-  expect_counted(GetParam().make({.budget = budget}));
+  const Plan plan = usual.plan({});
+  const Bytes peak = plan.peak(), floor = plan.floor();
+  expect_counted(make({.budget = std::max(floor, Bytes(peak.count * 9 / 10))}));
+  if (is_whole) return;
+  expect_counted(make({.budget = std::max(floor, Bytes(peak.count / 2))}));
+  expect_counted(make({.budget = floor}));
 }
 
 // `branches` is left out: a run takes the smaller branch in some trips. So is `map_sin`, whose one
-// step has no value to drop, and `long_loop`, which takes half a minute.
+// step has no value to drop.
 bool has_known_work(const bench::BudgetModelCase& each) {
   const std::string_view name = each.name;
-  return name != "branches" && name != "map_sin" && name != "long_loop";
+  return name != "branches" && name != "map_sin";
 }
 
 std::vector<bench::BudgetModelCase> models() {

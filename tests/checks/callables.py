@@ -10,7 +10,7 @@ import subprocess
 import sys
 
 HEADERS = ("tidemark/calls/ops.h", "tidemark/calls/scans.h", "tidemark/calls/ordered.h", "tidemark/calls/scatter.h", "tidemark/calls/windows.h",
-           "tidemark/calls/linalg.h", "tidemark/calls/fourier.h", "tidemark/calls/create.h", "tidemark/calls/random.h",
+           "tidemark/calls/linalg.h", "tidemark/calls/complex.h", "tidemark/calls/fourier.h", "tidemark/calls/create.h", "tidemark/calls/random.h",
            "tidemark/calls/distributions.h",
            "tidemark/grad/pooling.h", "tidemark/calls/effect.h")
 CONTROL_FLOW = "tidemark/trace/control_flow.h"

@@ -65,26 +65,32 @@ std::vector<FaultyOperation> ops() {
       operation("linear_scan", [=] { return linear_scan(row, x, 1); }),
       operation("complex",
                 [=] {
-                  const Tensor z = complex::make(x, row),
-                               y = complex::multiply(z, complex::conj(z));
-                  const Tensor turned = complex::divide(complex::exp(y), z);
-                  const Tensor real = complex::real(turned) + complex::imag(turned);
-                  return where(complex::equal(z, y), real, complex::abs(z) + complex::angle(z));
+                  const Tensor z = complex(x, row), y = z * conj(z), turned = exp(y) / z;
+                  return where(z == y, real(turned) + imag(turned), abs(z) + angle(sqrt(z)));
                 }),
-      operation("complex product", [=] { return complex::prod(complex::make(x, row)); }),
+      operation("complex product", [=] { return prod(polar(x, row), 1); }),
       operation("complex matmul",
                 [=] {
-                  const Tensor z = complex::make(matmul(x, transpose(x)), 1.0);
-                  return complex::matmul(z, z);
+                  const Tensor z = complex(matmul(x, transpose(x)), 1.0);
+                  return matmul(z, z);
+                }),
+      operation("complex shapes",
+                [=] {
+                  const Tensor z = complex(x, row);
+                  return cumsum(concat({z, flip(z, 1)}, 1), 1) + pad(z, {{0, 0}, {0, 70}}, 1.0);
                 }),
       operation("transforms",
                 [=] { return fft::irfft(fft::rfft(x)) + fft::irfft2(fft::rfft2(x)); }),
       operation("complex transforms",
                 [=] {
-                  const Tensor z = complex::make(x, row);
+                  const Tensor z = complex(x, row);
                   return fft::ifft(fft::fft(z)) + fft::ifft2(fft::fft2(z)) +
                          fft::ifftn(fft::fftn(z));
                 }),
+      operation("pairs", [=] { return view_as_complex(sqrt(view_as_real(complex(x, row)))); }),
+      operation("shifted transforms",
+                [=] { return fft::ifftshift(fft::hfft(fft::fftshift(fft::ihfft(x)))); }),
+      operation("frequencies", [=] { return fft::fftfreq(70) * fft::rfftfreq(138); }),
       operation("transforms along all axes", [=] { return fft::irfftn(fft::rfftn(x)); }),
       operation("searchsorted", [=] { return searchsorted(sort(row), transpose(x)); }),
       operation("bincount", [=] { return bincount(ids); }),

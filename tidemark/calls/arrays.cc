@@ -1,6 +1,7 @@
 // Diagonals, grids, differences and comparisons: composites on shapes rather than on layers.
 #include <cmath>
 
+#include "tidemark/calls/complex.h"
 #include "tidemark/calls/create.h"
 #include "tidemark/calls/ops.h"
 #include "tidemark/ops/structure.h"
@@ -202,6 +203,8 @@ Tensor cdist(const Operand& a, const Operand& b, Source at) {
 Tensor nan_to_num(const Operand& x, const NanToNumOptions& options, Source at) {
   const SourceScope scope(at);
   const Tensor tensor = tensor_of(x, at);
+  if (is_complex(tensor.dtype()))
+    return view_as_complex(nan_to_num(view_as_real(tensor), options, at));
   if (!is_float(tensor.dtype())) return tensor;
   const double most = largest_finite(tensor.dtype());
   const Tensor numbers = where(isnan(tensor), options.nan, tensor);
@@ -247,7 +250,7 @@ Tensor isclose(const Operand& a, const Operand& b, CloseOptions options, Source 
   const SourceScope scope(at);
   const Tensor left = tensor_of(a, at), right = tensor_of(b, at);
   const DType common = promote(left.dtype(), right.dtype());
-  const DType real = is_float(common) ? common : DType::f64;
+  const DType real = is_differentiable(common) ? common : DType::f64;
   const Tensor x = cast(left, real), y = cast(right, real);
   const Tensor within = abs(x - y) <= abs(y) * options.rtol + options.atol;
   // The tolerance of an infinity is infinite, and would accept everything.

@@ -2,6 +2,7 @@
 // test beyond their value.
 #include <cmath>
 
+#include "tidemark/calls/complex.h"
 #include "tidemark/calls/create.h"
 #include "tidemark/calls/ops.h"
 #include "tidemark/calls/random.h"
@@ -19,7 +20,12 @@ using detail::DrawsToKeep;
 using detail::tensor_of;
 using detail::type_of;
 
-Tensor as_float(const Tensor& x) { return is_float(x.dtype()) ? x : cast(x, DType::f32); }
+Tensor as_float(const Tensor& x) { return is_differentiable(x.dtype()) ? x : cast(x, DType::f32); }
+// The square of the size, which is real.
+Tensor squared_size(const Tensor& x) {
+  if (!is_complex(x.dtype())) return square(x);
+  return sum(square(view_as_real(x)), -1);
+}
 
 // Composites of several steps compute 16-bit floats in f32 throughout, so that no intermediate
 // value overflows or rounds at 16 bits.
@@ -62,7 +68,7 @@ Tensor mean_of(const Tensor& x, const AxisList& axes, Keep keep) {
 
 Tensor var_of(const Tensor& x, const AxisList& axes, Keep keep) {
   const Tensor real = as_float(x);
-  return mean_of(square(real - mean_of(real, axes, Keep::yes)), axes, keep);
+  return mean_of(squared_size(real - mean_of(real, axes, Keep::yes)), axes, keep);
 }
 
 Tensor std_of(const Tensor& x, const AxisList& axes, Keep keep) {
@@ -82,7 +88,7 @@ Tensor logsumexp_of(const Tensor& x, const AxisList& axes, Keep keep) {
 }
 
 Tensor norm_of(const Tensor& x, const AxisList& axes, Keep keep) {
-  return root_of(sum(square(as_float(x)), axes_of(axes), keep));
+  return root_of(sum(squared_size(as_float(x)), axes_of(axes), keep));
 }
 
 }  // namespace detail

@@ -10,6 +10,7 @@
 #include "tidemark/ops/random.h"
 #include "tidemark/ops/structure.h"
 #include "tidemark/tensor/bind.h"
+#include "tidemark/tensor/complex_parts.h"
 #include "tidemark/tensor/tensor_state.h"
 #include "tidemark/types/size.h"
 
@@ -55,6 +56,11 @@ void flatten(const NestedList& values, std::vector<double>& reals, std::vector<i
   wholes.push_back(values.kind() == 2 ? 0 : values.whole());
 }
 
+void flatten(const NestedList& values, std::vector<std::complex<double>>& numbers) {
+  for (const NestedList& value : values.list()) flatten(value, numbers);
+  if (!values.is_list()) numbers.emplace_back(values.real(), values.imag());
+}
+
 void check_whole(const std::vector<int64_t>& wholes, DType dtype, Source at) {
   for (const int64_t value : wholes) {
     if (!fits(value, dtype))
@@ -85,8 +91,17 @@ Tensor filled(const Shape& shape, double value, DType dtype, Source at) {
   if (detail::is_observed({}))
     return spread(detail::literal(dtype, value, static_cast<int64_t>(value), at), shape, at);
   Tensor result = detail::make_tensor(dtype, shape, at);
-  compile::run_fill(number_bits(value, static_cast<int64_t>(value), is_float(dtype), dtype),
-                    TensorState::of(result)->array);
+  const ArrayRef& array = TensorState::of(result)->array;
+  const auto fill = [value](double part, const ArrayRef& to) {
+    const bool is_real = is_float(to.dtype);
+    compile::run_fill(number_bits(part, static_cast<int64_t>(value), is_real, to.dtype), to);
+  };
+  if (is_complex(dtype)) {
+    fill(value, parts_of(array, 0));
+    fill(0, parts_of(array, 1));
+  } else {
+    fill(value, array);
+  }
   return result;
 }
 
@@ -101,12 +116,17 @@ Tensor constant(const NestedList& values, std::optional<DType> dtype, Source at)
   const detail::NoTrace eager;
   check_shape(values, 0, sizes, at);
   const int kind = find_kind(values);
-  constexpr DType defaults[] = {DType::boolean, DType::i32, DType::f32};
+  constexpr DType defaults[] = {DType::boolean, DType::i32, DType::f32, DType::c64};
   const DType wanted = dtype.value_or(kind < 0 ? DType::f32 : defaults[kind]);
+  const Shape shape(std::vector<Dim>(sizes.begin(), sizes.end()));
+  if (kind == 3) {
+    std::vector<std::complex<double>> numbers;
+    flatten(values, numbers);
+    return detail::cast_to(constant(numbers, shape, at), wanted, at);
+  }
   std::vector<double> reals;
   std::vector<int64_t> wholes;
   flatten(values, reals, wholes);
-  const Shape shape(std::vector<Dim>(sizes.begin(), sizes.end()));
   const Tensor wide = kind == 2 ? constant(reals, shape, at) : constant(wholes, shape, at);
   if (kind != 2) check_whole(wholes, wanted, at);
   return detail::cast_to(wide, wanted, at);
@@ -132,10 +152,11 @@ Tensor copied(const std::vector<bool>& list, const Shape* shape, Source at) {
 Tensor borrowed(const void* data, int64_t count, DType dtype, const Shape& shape,
                 std::function<void()> release, Source at) {
   check_elements(count, shape, "borrow", at);
-  if (reinterpret_cast<uintptr_t>(data) % static_cast<uintptr_t>(size_of(dtype)) != 0) {
-    throw UserError(
-        cat("borrow: memory is not aligned to ", size_of(dtype), " bytes, the size of ", dtype), at,
-        "copy it: td::constant(memory)");
+  const int64_t alignment = size_of(part_dtype(dtype));
+  if (reinterpret_cast<uintptr_t>(data) % static_cast<uintptr_t>(alignment) != 0) {
+    throw UserError(cat("borrow: memory is not aligned to ", alignment, " bytes, the size of ",
+                        part_dtype(dtype)),
+                    at, "copy it: td::constant(memory)");
   }
   // The cast is safe: a borrowed storage is marked read-only.
   return make_borrowed(static_cast<std::byte*>(const_cast<void*>(data)), dtype, shape,
@@ -212,6 +233,7 @@ double real_number(const Operand& x, Source at) {
 }
 
 bool is_whole(const Operand& x, Source at) {
+  if (detail::is_complex(x)) refuse_complex(OnComplex::needs_order, "arange", at);
   if (x.tensor() == nullptr) return x.kind() != 2;
   return !is_float(detail::type_of(*x.tensor(), at).dtype);
 }

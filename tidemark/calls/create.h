@@ -28,22 +28,29 @@ class NestedList {
     else
       whole_ = detail::whole_number(value, at);
   }
+  template <ComplexNumber T>
+  NestedList(T value)
+      : kind_(3),
+        real_(static_cast<double>(value.real())),
+        imag_(static_cast<double>(value.imag())) {}
   NestedList(std::initializer_list<NestedList> list) : kind_(-1), list_(list) {}
 
   bool is_list() const { return kind_ < 0; }
-  int kind() const { return kind_; }  // 0 bool, 1 integer, 2 float.
+  int kind() const { return kind_; }  // 0 bool, 1 integer, 2 float, 3 complex.
   int64_t whole() const { return whole_; }
-  double real() const { return kind_ == 2 ? real_ : static_cast<double>(whole_); }
+  double real() const { return kind_ >= 2 ? real_ : static_cast<double>(whole_); }
+  double imag() const { return imag_; }
   const std::vector<NestedList>& list() const { return list_; }
 
  private:
   int kind_;
   int64_t whole_ = 0;
-  double real_ = 0;
+  double real_ = 0, imag_ = 0;
   std::vector<NestedList> list_;
 };
 
-// Literals: floats give f32, integers i32, bools bool, unless a dtype is named.
+// Literals: complex numbers give c64, floats f32, integers i32, bools bool, unless a dtype is
+// named.
 Tensor constant(const NestedList& values, std::optional<DType> dtype = {},
                 Source at = Source::here());
 

@@ -4,13 +4,16 @@
 #include <numbers>
 
 #include "tidemark/calls/create.h"
+#include "tidemark/calls/scans.h"
 #include "tidemark/ops/scan.h"
 #include "tidemark/ops/structure.h"
 #include "tidemark/ops/typing.h"
 #include "tidemark/tensor/bind.h"
+#include "tidemark/tensor/complex_parts.h"
 #include "tidemark/tensor/tensor_state.h"
 #include "tidemark/types/size.h"
 
+// Inside, complex numbers are pairs of f32 or f64 on the last axis.
 namespace tidemark {
 namespace {
 
@@ -18,13 +21,9 @@ using detail::bind_op;
 using detail::tensor_of;
 using detail::type_of;
 
-Tensor pairs_of(const Operand& z, std::string_view name, Source at) {
-  Tensor tensor = tensor_of(z, at);
-  const TensorType type = type_of(tensor, at);
-  if (type.shape.rank() == 0 || type.shape[-1].known_or(0) != 2)
-    throw UserError(cat(name, ": takes pairs (re, im) on the last axis, got ", type), at,
-                    "make them: td::complex::make(re, im)");
-  return is_float(type.dtype) ? tensor : cast(tensor, DType::f32);
+// The complex dtype that holds the transform of numbers.
+DType spectrum_dtype(const Tensor& x) {
+  return complex_dtype(is_low_precision(x.dtype()) ? DType::f32 : x.dtype());
 }
 
 // `count` elements from `begin` on along one axis, as a view.
@@ -51,117 +50,7 @@ struct Parts {
 
 Tensor joined(const Tensor& re, const Tensor& im) { return stack({re, im}, -1); }
 
-// The axis of pairs comes last, and is not counted.
-int64_t axis_before_pairs(const Tensor& z, int64_t axis, std::string_view name, Source at) {
-  TensorType type = type_of(z, at);
-  type.shape.erase(type.shape.rank() - 1);
-  return plain_axis(axis, type.shape.rank(), name, type, at);
-}
-
 }  // namespace
-
-namespace complex {
-
-Tensor make(const Operand& re, const Operand& im, Source at) {
-  const SourceScope scope(at);
-  Tensor list[] = {tensor_of(re, at), tensor_of(im, at)};
-  const OperandType types[] = {{list[0].dtype(), detail::number_of(re, at).weak, nullptr},
-                               {list[1].dtype(), detail::number_of(im, at).weak, nullptr}};
-  const DType common = promote(types);
-  Shape shape = list[0].shape();
-  broadcast_into(shape, list[1].shape(), "complex::make", at);
-  for (Tensor& each : list)
-    each = broadcast_to(cast(each, is_float(common) ? common : DType::f32, at), shape, at);
-  return joined(list[0], list[1]);
-}
-
-Tensor real(const Operand& z, Source at) {
-  const SourceScope scope(at);
-  return component(pairs_of(z, "complex::real", at), 0);
-}
-
-Tensor imag(const Operand& z, Source at) {
-  const SourceScope scope(at);
-  return component(pairs_of(z, "complex::imag", at), 1);
-}
-
-Tensor conj(const Operand& z, Source at) {
-  const SourceScope scope(at);
-  const Parts parts(pairs_of(z, "complex::conj", at));
-  return joined(parts.re, -parts.im);
-}
-
-Tensor abs(const Operand& z, Source at) {
-  const SourceScope scope(at);
-  const Parts parts(pairs_of(z, "complex::abs", at));
-  return hypot(parts.re, parts.im);
-}
-
-Tensor angle(const Operand& z, Source at) {
-  const SourceScope scope(at);
-  const Parts parts(pairs_of(z, "complex::angle", at));
-  return atan2(parts.im, parts.re);
-}
-
-Tensor exp(const Operand& z, Source at) {
-  const SourceScope scope(at);
-  const Parts parts(pairs_of(z, "complex::exp", at));
-  const Tensor size = tidemark::exp(parts.re);
-  return joined(size * cos(parts.im), size * sin(parts.im));
-}
-
-Tensor multiply(const Operand& a, const Operand& b, Source at) {
-  const SourceScope scope(at);
-  const Parts x(pairs_of(a, "complex::multiply", at)), y(pairs_of(b, "complex::multiply", at));
-  return joined(x.re * y.re - x.im * y.im, x.re * y.im + x.im * y.re);
-}
-
-// Smith's method: the larger part of the divisor is divided by, so that nothing overflows on the
-// way.
-Tensor divide(const Operand& a, const Operand& b, Source at) {
-  const SourceScope scope(at);
-  const Parts x(pairs_of(a, "complex::divide", at)), y(pairs_of(b, "complex::divide", at));
-  const Tensor is_flat = tidemark::abs(y.re) >= tidemark::abs(y.im);
-  const Tensor large = where(is_flat, y.re, y.im), small = where(is_flat, y.im, y.re);
-  const Tensor ratio = small / large, size = large + small * ratio;
-  const Tensor re = where(is_flat, x.re + x.im * ratio, x.re * ratio + x.im);
-  const Tensor im = where(is_flat, x.im - x.re * ratio, x.im * ratio - x.re);
-  return joined(re / size, im / size);
-}
-
-Tensor equal(const Operand& a, const Operand& b, Source at) {
-  const SourceScope scope(at);
-  const Tensor x = pairs_of(a, "complex::equal", at), y = pairs_of(b, "complex::equal", at);
-  return all(x == y, -1);
-}
-
-// Halves are multiplied until one element is left: the error grows with the logarithm of the size.
-Tensor prod(const Operand& z, int64_t axis, Source at) {
-  const SourceScope scope(at);
-  Tensor x = pairs_of(z, "complex::prod", at);
-  const int64_t plain = axis_before_pairs(x, axis, "complex::prod", at);
-  if (int64_t{x.shape()[plain]} == 0) {
-    Shape shape = x.shape();
-    shape.erase(plain);
-    shape.erase(shape.rank() - 1);
-    return make(ones(shape, x.dtype()), zeros(shape, x.dtype()));
-  }
-  for (int64_t size = x.shape()[plain]; size > 1; size -= size / 2) {
-    const int64_t half = size / 2;
-    const Tensor made = multiply(part_of(x, plain, 0, half), part_of(x, plain, half, half));
-    x = size % 2 == 0 ? made : concat({made, part_of(x, plain, 2 * half, 1)}, plain);
-  }
-  return squeeze(x, plain);
-}
-
-Tensor matmul(const Operand& a, const Operand& b, Source at) {
-  const SourceScope scope(at);
-  const Parts x(pairs_of(a, "complex::matmul", at)), y(pairs_of(b, "complex::matmul", at));
-  using tidemark::matmul;
-  return joined(matmul(x.re, y.re) - matmul(x.im, y.im), matmul(x.re, y.im) + matmul(x.im, y.re));
-}
-
-}  // namespace complex
 
 namespace fft {
 namespace {
@@ -189,9 +78,10 @@ Tensor resized(const Tensor& x, int64_t axis, int64_t n) {
   return pad(x, widths);
 }
 
-// 16-bit floats are transformed in f32.
-Tensor wide(const Tensor& x) { return x.dtype() == DType::f64 ? x : cast(x, DType::f32); }
-Tensor rounded(const Tensor& y, DType dtype) { return is_float(dtype) ? cast(y, dtype) : y; }
+// A number of the program.
+int64_t axis_of(const Tensor& x, int64_t axis, std::string_view name, Source at) {
+  return plain_axis(axis, x.rank(), cat("fft::", name), type_of(x, at), at);
+}
 
 Tensor transform(const Tensor& pairs, int64_t axis, bool inverse, double scale) {
   const AxisList axes = {axis, pairs.rank() - 1};
@@ -267,17 +157,30 @@ Tensor from_half_length(const Tensor& spectrum, int64_t n, double scale) {
 Tensor all_of(const Tensor& spectrum, int64_t n) {
   const int64_t axis = spectrum.rank() - 2;
   const Tensor rest = flip(part_of(spectrum, axis, 1, n / 2), axis);
-  return concat({spectrum, complex::conj(rest)}, axis);
+  const Parts parts(rest);
+  return concat({spectrum, joined(parts.re, -parts.im)}, axis);
 }
 
 Tensor of_complex(const Operand& x, const AxisOptions& options, bool inverse, std::string_view name,
                   Source at) {
   const SourceScope scope(at);
-  const Tensor z = pairs_of(x, cat("fft::", name), at);
-  const int64_t axis = axis_before_pairs(z, options.axis, cat("fft::", name), at);
-  const int64_t n = checked_length(options.n ? *options.n : int64_t{z.shape()[axis]}, name, at);
+  const Tensor given = tensor_of(x, at);
+  const int64_t axis = axis_of(given, options.axis, name, at);
+  const int64_t n = checked_length(options.n ? *options.n : int64_t{given.shape()[axis]}, name, at);
+  const Tensor z = view_as_real(cast(given, spectrum_dtype(given)));
   const double scale = scale_of(options.norm, inverse, n);
-  return rounded(transform(resized(wide(z), axis, n), axis, inverse, scale), z.dtype());
+  return view_as_complex(transform(resized(z, axis, n), axis, inverse, scale));
+}
+
+Norm other(Norm norm) {
+  return norm == Norm::ortho ? norm : norm == Norm::backward ? Norm::forward : Norm::backward;
+}
+
+// "rfft: does not take complex numbers"
+void check_is_real(const Tensor& x, std::string_view name, Source at) {
+  if (is_complex(x.dtype()))
+    throw UserError(cat("fft::", name, ": takes real numbers, got ", type_of(x, at)), at,
+                    "of complex ones take td::fft::fft, or their parts: td::real(z)");
 }
 
 }  // namespace
@@ -293,32 +196,46 @@ Tensor ifft(const Operand& x, const AxisOptions& options, Source at) {
 Tensor rfft(const Operand& x, const AxisOptions& options, Source at) {
   const SourceScope scope(at);
   const Tensor given = tensor_of(x, at);
-  const int64_t axis = plain_axis(options.axis, given.rank(), "fft::rfft", type_of(given, at), at);
-  const int64_t last = given.rank() - 1;
+  check_is_real(given, "rfft", at);
+  const int64_t axis = axis_of(given, options.axis, "rfft", at), last = given.rank() - 1;
   const int64_t n =
       checked_length(options.n ? *options.n : int64_t{given.shape()[axis]}, "rfft", at);
   const double scale = scale_of(options.norm, false, n);
-  const Tensor reals = with_axis_moved(resized(wide(given), axis, n), axis, last);
+  const Tensor wide = cast(given, part_dtype(spectrum_dtype(given)));
+  const Tensor reals = with_axis_moved(resized(wide, axis, n), axis, last);
   const auto by_pairs = [&] {
     return transform(joined(reals, zeros_like(reals)), last, false, scale);
   };
   const Tensor made =
       n % 2 == 0 ? half_length(reals, n, scale) : part_of(by_pairs(), last, 0, n / 2 + 1);
-  return rounded(with_axis_moved(made, last, axis), given.dtype());
+  return view_as_complex(with_axis_moved(made, last, axis));
 }
 
 Tensor irfft(const Operand& x, const AxisOptions& options, Source at) {
   const SourceScope scope(at);
-  const Tensor z = pairs_of(x, "fft::irfft", at);
-  const int64_t axis = axis_before_pairs(z, options.axis, "fft::irfft", at), last = z.rank() - 2;
+  const Tensor given = tensor_of(x, at);
+  const int64_t axis = axis_of(given, options.axis, "irfft", at), last = given.rank() - 1;
   const int64_t n =
-      checked_length(options.n ? *options.n : 2 * (int64_t{z.shape()[axis]} - 1), "irfft", at);
+      checked_length(options.n ? *options.n : 2 * (int64_t{given.shape()[axis]} - 1), "irfft", at);
   const double scale = scale_of(options.norm, true, n);
-  const Tensor spectrum =
-      of_reals(with_axis_moved(resized(wide(z), axis, n / 2 + 1), axis, last), n);
+  const Tensor z = view_as_real(cast(given, spectrum_dtype(given)));
+  const Tensor spectrum = of_reals(with_axis_moved(resized(z, axis, n / 2 + 1), axis, last), n);
   const Tensor made = n % 2 == 0 ? from_half_length(spectrum, n, scale)
                                  : component(transform(all_of(spectrum, n), last, true, scale), 0);
-  return rounded(with_axis_moved(made, last, axis), z.dtype());
+  return with_axis_moved(made, last, axis);
+}
+
+// The transform in the other direction of the conjugates.
+Tensor hfft(const Operand& x, const AxisOptions& options, Source at) {
+  AxisOptions turned = options;
+  turned.norm = other(options.norm);
+  return irfft(conj(x, at), turned, at);
+}
+
+Tensor ihfft(const Operand& x, const AxisOptions& options, Source at) {
+  AxisOptions turned = options;
+  turned.norm = other(options.norm);
+  return conj(rfft(x, turned, at), at);
 }
 
 namespace {
@@ -349,14 +266,14 @@ AxesOptions of_two(AxesOptions options) {
 }  // namespace
 
 Tensor fftn(const Operand& x, const AxesOptions& options, Source at) {
-  Tensor z = pairs_of(x, "fft::fftn", at);
-  for (const AxisOptions& each : several(options, z.rank() - 1, "fftn", at)) z = fft(z, each, at);
+  Tensor z = tensor_of(x, at);
+  for (const AxisOptions& each : several(options, z.rank(), "fftn", at)) z = fft(z, each, at);
   return z;
 }
 
 Tensor ifftn(const Operand& x, const AxesOptions& options, Source at) {
-  Tensor z = pairs_of(x, "fft::ifftn", at);
-  for (const AxisOptions& each : several(options, z.rank() - 1, "ifftn", at)) z = ifft(z, each, at);
+  Tensor z = tensor_of(x, at);
+  for (const AxisOptions& each : several(options, z.rank(), "ifftn", at)) z = ifft(z, each, at);
   return z;
 }
 
@@ -370,8 +287,8 @@ Tensor rfftn(const Operand& x, const AxesOptions& options, Source at) {
 }
 
 Tensor irfftn(const Operand& x, const AxesOptions& options, Source at) {
-  Tensor z = pairs_of(x, "fft::irfftn", at);
-  std::vector<AxisOptions> axes = several(options, z.rank() - 1, "irfftn", at);
+  Tensor z = tensor_of(x, at);
+  std::vector<AxisOptions> axes = several(options, z.rank(), "irfftn", at);
   const AxisOptions last = axes.back();
   axes.pop_back();
   for (const AxisOptions& each : axes) z = ifft(z, each, at);
@@ -389,6 +306,41 @@ Tensor rfft2(const Operand& x, const AxesOptions& options, Source at) {
 }
 Tensor irfft2(const Operand& x, const AxesOptions& options, Source at) {
   return irfftn(x, of_two(options), at);
+}
+
+Tensor fftfreq(int64_t n, double d, DType dtype, Source at) {
+  const SourceScope scope(at);
+  checked_length(n, "fftfreq", at);
+  const Tensor upward = arange((n + 1) / 2), downward = arange(-(n / 2), 0);
+  return cast(cast(concat({upward, downward}), DType::f64) / (static_cast<double>(n) * d), dtype);
+}
+
+Tensor rfftfreq(int64_t n, double d, DType dtype, Source at) {
+  const SourceScope scope(at);
+  checked_length(n, "rfftfreq", at);
+  return cast(cast(arange(n / 2 + 1), DType::f64) / (static_cast<double>(n) * d), dtype);
+}
+
+namespace {
+
+Tensor shifted(const Operand& x, const Axes& axes, bool back, std::string_view name, Source at) {
+  const SourceScope scope(at);
+  Tensor moved = tensor_of(x, at);
+  const AxisList list = plain_axes(axes, cat("fft::", name), type_of(moved, at), at);
+  for (const int64_t axis : list) {
+    const int64_t size = moved.shape()[axis];
+    moved = roll(moved, back ? -(size / 2) : size / 2, axis);
+  }
+  return moved;
+}
+
+}  // namespace
+
+Tensor fftshift(const Operand& x, const Axes& axes, Source at) {
+  return shifted(x, axes, false, "fftshift", at);
+}
+Tensor ifftshift(const Operand& x, const Axes& axes, Source at) {
+  return shifted(x, axes, true, "ifftshift", at);
 }
 
 }  // namespace fft

@@ -27,6 +27,7 @@ struct Matrices {
   DType dtype;  // Of the results.
 
   Matrices(const Operand& x, std::string_view name, Source at) : wide(tensor_of(x, at)) {
+    if (is_complex(wide.dtype())) refuse_complex(OnComplex::refused, name, at);
     dtype = float_of(wide.dtype());
     if (wide.rank() < 2)
       throw UserError(cat(name, ": takes matrices, got ", type_of(wide, at)), at,

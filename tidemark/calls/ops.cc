@@ -11,6 +11,7 @@
 #include "tidemark/ops/structure.h"
 #include "tidemark/ops/typing.h"
 #include "tidemark/tensor/bind.h"
+#include "tidemark/tensor/complex_parts.h"
 #include "tidemark/tensor/mode.h"
 #include "tidemark/tensor/tensor_state.h"
 #include "tidemark/tensor/variable.h"
@@ -224,8 +225,9 @@ Tensor pad(const Operand& x, const Padding2& widths, const Operand& value, Sourc
     low.push_back(before);
     high.push_back(after);
   }
-  if (is_value(value)) {
-    // The value is known only at run time, or a tape watches it: pad with zeros, then select.
+  if (is_value(value) || detail::is_complex(value)) {
+    // The value is known only at run time, or a tape watches it, or it has two parts: pad with
+    // zeros, then select.
     const Tensor kept = broadcast_to(full({}, true, DType::boolean, at), type.shape, at);
     return where(pad(kept, widths, false, at), pad(x, widths, 0, at),
                  tensor_of(value, at, type.dtype), at);
@@ -233,7 +235,7 @@ Tensor pad(const Operand& x, const Padding2& widths, const Operand& value, Sourc
   // The value is a number that is known while tracing.
   const Tensor number = [&] {
     const detail::NoTrace eager;
-    return tensor_of(value, at, type.dtype);
+    return tensor_of(value, at, part_dtype(type.dtype));
   }();
   return bind_op(def_of(&ops::pad), {&tensor, 1},
                  Attrs()
@@ -414,7 +416,8 @@ Tensor MatmulFunction::operator()(const Operand& a, const Operand& b, MatmulOpti
                                   Source at) const {
   Tensor list[] = {tensor_of(a, at), tensor_of(b, at)};
   const OpDef& op = def_of(&ops::matmul);
-  const DType common = admit(op, detail::product_dtype(list[0].dtype(), list[1].dtype()), at);
+  const DType promoted = detail::product_dtype(list[0].dtype(), list[1].dtype());
+  const DType common = is_complex(promoted) ? promoted : admit(op, promoted, at);
   for (Tensor& operand : list) operand = cast(operand, common, at);
   const bool row = list[0].rank() == 1, column = list[1].rank() == 1;
   if (row) list[0] = expand_dims(list[0], 0, at);

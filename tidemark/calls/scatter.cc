@@ -171,9 +171,10 @@ Tensor segment_mean(const Operand& data, const Operand& segments, std::optional<
                     Source at) {
   const SourceScope scope(at);
   Segments parts = segments_of("segment_mean", data, segments, count, at);
-  if (!is_float(parts.data.dtype())) parts.data = cast(parts.data, DType::f32);
-  const Tensor ones = full({parts.numbers.shape()[0]}, 1, parts.data.dtype());
-  const Tensor room = zeros({parts.count + 1}, parts.data.dtype());
+  if (!is_differentiable(parts.data.dtype())) parts.data = cast(parts.data, DType::f32);
+  const DType real = part_dtype(parts.data.dtype());
+  const Tensor ones = full({parts.numbers.shape()[0]}, 1, real);
+  const Tensor room = zeros({parts.count + 1}, real);
   const Tensor sizes = first_of(scatter_add(room, parts.numbers, ones), parts.count, at);
   Shape spread{parts.count};
   for (int64_t i = 0; i < parts.slice.rank(); ++i) spread.push_back(1);

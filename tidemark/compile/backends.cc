@@ -45,6 +45,7 @@ BackendRegistration::BackendRegistration(int32_t memory, const Backend& backend)
 BackendRegistration::~BackendRegistration() { backends[memory_].store(nullptr); }
 
 TaskPlan copy_task(const Backend& backend, const ArrayRef& from, const ArrayRef& to, int threads) {
+  if (is_complex(to.dtype)) return copy_task(backend, pairs_of(from), pairs_of(to), threads);
   return cast_task(backend, {.layout = from}, to, threads);
 }
 

@@ -21,6 +21,7 @@
 #include "tidemark/data/stage.h"
 #include "tidemark/io/file.h"
 #include "tidemark/io/save.h"
+#include "tidemark/types/stored.h"
 
 namespace tidemark::data {
 namespace {
@@ -62,7 +63,7 @@ Tensor column(const std::shared_ptr<const io::Mapping>& file, const Places& plac
   const LeafType& type = places.types[leaf];
   Shape shape = type.shape;
   shape.insert(0, count);
-  return visit_dtype(type.dtype, [&]<class T>(T) {
+  return visit_stored(type.dtype, [&]<class T>(T) {
     constexpr auto size = static_cast<int64_t>(sizeof(T));
     const int64_t width = places.element_bytes / size, begin = places.tensors[leaf] / size;
     const auto* data = reinterpret_cast<const T*>(file->data() + places.head.size());

@@ -20,8 +20,10 @@ Cost cost_of_reversal(const Graph& graph, const Node& node) {
   const auto trips = static_cast<int64_t>(trips_of(attrs.trips));
   const int64_t slots = std::max<int64_t>(1, slots_of_marks(graph.type(node.inputs[0])));
   const int64_t every = attrs.save == LoopAttrs::Save::every ? attrs.amount : 0;
-  Cost cost = cost_of(graph, node.regions[0]) *
-              static_cast<double>(run::repeated_trips(trips, slots, every));
+  const int64_t again = every == 0 && keeps_online(graph, node)
+                            ? run::repeated_trips_online(trips, slots)
+                            : run::repeated_trips(trips, slots, every);
+  Cost cost = cost_of(graph, node.regions[0]) * static_cast<double>(again);
   return cost += cost_of(graph, node.regions[1]) * static_cast<double>(trips);
 }
 

@@ -70,6 +70,10 @@ FewerThreads on_fewer_threads(const run::Program& program) {
 
 }  // namespace
 
+std::string both(const std::string& change, const std::string& other) {
+  return change.empty() || other.empty() ? change + other : cat(change, "; ", other);
+}
+
 Cost with_work_of(const Cost& cost, const run::Program& program) {
   const run::StepWork work = run::planned_work(program);
   return {work.flop, work.bytes_moved, cost.seconds};
@@ -106,7 +110,7 @@ void Variant::measure(const Graph& graph) {
   cost_ = with_work_of(cost_of(graph, Graph::kBody), *layout.program);
   if (own_) {
     const FewerThreads fewer = on_fewer_threads(*layout.program);
-    change_ = cat("runs ", fewer.steps, " steps on fewer threads, for less scratch");
+    change_ = both(change_, cat("runs ", fewer.steps, " steps on fewer threads, for less scratch"));
     change_cost_.seconds = fewer.seconds;
     cost_ += change_cost_;
   }

@@ -49,6 +49,9 @@ enum class Effort : uint8_t {
 // The cost with the work of the program, as its run will count it.
 Cost with_work_of(const Cost& cost, const run::Program& program);
 
+// Two changes of one variant, in words.
+std::string both(const std::string& change, const std::string& other);
+
 class Variant {
  public:
   // With `most_scratch`, steps that would need more of it run on fewer threads. The interface must

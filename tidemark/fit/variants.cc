@@ -24,6 +24,8 @@ int64_t most_scratch_of(const Graph& graph, const compile::Interface& interface,
   return most;
 }
 
+constexpr const char* kInTurn = "maps run one body at a time";
+
 class VariantMaker {
  public:
   explicit VariantMaker(const compile::Interface& interface)
@@ -68,12 +70,14 @@ class VariantMaker {
       for (const Only only : {Only::greedy, Only::depth_first, Only::depth_first_from_last})
         add_order(alternative, only);
     if (has_large_sums(graph)) add(ordered(with_sums_apart(graph)), alternative.change);
-    if (has_threads_) add_in_turn(graph);
+    if (has_threads_) add_in_turn(alternative);
     add_order(alternative, Only::best);
   }
 
-  void add_in_turn(Graph graph) {
-    if (run_bodies_in_turn(graph)) add(ordered(std::move(graph)), "maps run one body at a time");
+  void add_in_turn(const Alternative& alternative) {
+    Graph graph = *alternative.graph;
+    if (run_bodies_in_turn(graph))
+      add(ordered(std::move(graph)), both(alternative.change, kInTurn));
   }
 
   // Unless the alternative has a variant of this order.
@@ -101,9 +105,9 @@ class VariantMaker {
     const bool is_small_part = (all - one) * kSmallPart <= least_bytes(variants_);
     if (all == one || (!is_small() && is_small_part)) return;
     Graph graph = usual();
-    run_bodies_in_turn(graph);
+    const std::string change = run_bodies_in_turn(graph) ? kInTurn : "";
     const OrderedGraph made = ordered(std::move(graph));
-    for (const int64_t most : {one, int64_t{0}}) add(made, {}, most);
+    for (const int64_t most : {one, int64_t{0}}) add(made, change, most);
   }
 
   const compile::Interface& interface_;

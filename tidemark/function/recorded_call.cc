@@ -147,7 +147,7 @@ std::shared_ptr<const GradientPair> make_pair_of(const UserFunction& function,
   for (size_t r = 0; r < outputs.size(); ++r) {
     const TensorType type = graph.type(outputs[r]);
     const bool is_users = trace.traced.interface.results[r].updates < 0;
-    if (!is_users || !is_float(type.dtype)) continue;
+    if (!is_users || !is_differentiable(type.dtype)) continue;
     seeds.push_back(graph.add_parameter(Graph::kBody, type, at));
     pair->seeded.push_back(r);
     asked.seeds.emplace_back(outputs[r], passes::ScopedValue{seeds.back(), &body});
@@ -226,7 +226,7 @@ std::shared_ptr<const GradientPair> make_pair_of(const UserFunction& function,
         const Tensors results = replayed(graph, given, Source::none());
         Tensors targets, seeds;
         for (size_t r = 0; r < results.size(); ++r) {
-          if (!is_float(results[r].dtype())) continue;
+          if (!is_differentiable(results[r].dtype())) continue;
           targets.push_back(results[r]);
           seeds.push_back(all[count + r]);
         }
@@ -324,7 +324,7 @@ bool is_recorded(const FunctionTrace& trace, const Arguments& arguments, Source 
   if (!taping() || tracing()) return false;  // A trace hides the tapes around it.
   const Tensors inputs = parameters_of(trace.traced, trace.traced.graph, arguments, at);
   return std::any_of(inputs.begin(), inputs.end(), [](const Tensor& input) {
-    return is_float(input.dtype()) && is_watched({&input});
+    return is_differentiable(input.dtype()) && is_watched({&input});
   });
 }
 
@@ -336,7 +336,7 @@ std::optional<CallResult> recorded_call(const UserFunction& function,
   const Tensors inputs = parameters_of(traced, traced.graph, arguments, at);
   std::vector<bool> wanted;
   for (const Tensor& input : inputs)
-    wanted.push_back(is_float(input.dtype()) && is_watched({&input}));
+    wanted.push_back(is_differentiable(input.dtype()) && is_watched({&input}));
   if (std::find(wanted.begin(), wanted.end(), true) == wanted.end()) return {};
   const std::shared_ptr<const GradientPair> pair = find_or_make_pair(
       function, *trace, std::vector<int64_t>(sizes.begin(), sizes.end()), wanted, at);
@@ -394,7 +394,7 @@ Bytes saved_for_gradient(const UserFunction& function, const std::shared_ptr<Fun
     const bool may_be =
         parameter.is_argument() || (parameter.variable != nullptr && parameter.variable->trainable);
     wanted.push_back(may_be &&
-                     is_float(traced.graph.type(traced.graph.body().parameters[i]).dtype));
+                     is_differentiable(traced.graph.type(traced.graph.body().parameters[i]).dtype));
   }
   if (std::find(wanted.begin(), wanted.end(), true) == wanted.end()) return 0;
   return find_or_make_pair(function, *trace, std::vector<int64_t>(sizes.begin(), sizes.end()),

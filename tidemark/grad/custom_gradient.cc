@@ -68,7 +68,7 @@ class Listener : public Tape {
       const TapeId id = tape_id_of(result);
       const bool made = made_.contains(id);
       if (made && is_known(id)) renumber(result);
-      fresh.push_back(made || !is_float(result.dtype()) ? result : apart(result, at));
+      fresh.push_back(made || !is_differentiable(result.dtype()) ? result : apart(result, at));
     }
     return fresh;
   }
@@ -223,7 +223,7 @@ Tensors trace_custom(const Tensors& inputs,
       for (size_t i = 0; i < all.size(); ++i) {
         const bool is_it =
             all[i].variable != nullptr && all[i].variable->trainable &&
-            is_float(all[i].variable->dtype) &&
+            is_differentiable(all[i].variable->dtype) &&
             outermost.parameters[i] == Value{outer.first, static_cast<int16_t>(outer.second)};
         if (is_it) variables.emplace_back(VariableState::adopt(all[i].variable), inside);
       }
@@ -246,7 +246,7 @@ Tensors trace_custom(const Tensors& inputs,
   };
   for (size_t i = 0; i < inputs.size(); ++i) {
     const TensorType type = type_of(inputs[i], at);
-    if (!is_float(type.dtype)) continue;
+    if (!is_differentiable(type.dtype)) continue;
     const Tensor& gradient = given.by_inputs[i];
     add(gradient.has_value() ? gradient : repeated_number(0, type, at), type,
         static_cast<int64_t>(i));

@@ -104,9 +104,13 @@ void GradientTape::compute(const std::vector<Tensor>& targets, detail::Sources& 
   std::vector<Tensor> seeds;
   for (size_t i = 0; i < targets.size(); ++i) {
     const TensorType type = detail::type_of(targets[i], at);
-    if (!is_float(type.dtype))
+    if (!is_differentiable(type.dtype))
       throw UserError(cat("gradient: the target must be floats, got ", type), at,
                       "cast it to a float dtype");
+    if (given.empty() && is_complex(type.dtype))
+      throw UserError(cat("gradient: the target must be real, got ", type), at,
+                      "take a real number of it, td::real(y) or td::abs(y), or give its output "
+                      "gradients");
     if (given.empty()) {
       seeds.push_back(detail::repeated_number(1, type, at));
       continue;

@@ -4,6 +4,7 @@
 #include "tidemark/calls/ops.h"
 #include "tidemark/ops/structure.h"
 #include "tidemark/tensor/bind.h"
+#include "tidemark/tensor/complex_parts.h"
 #include "tidemark/tensor/tensor_state.h"
 #include "tidemark/trace/control_flow.h"
 #include "tidemark/types/size.h"
@@ -15,8 +16,9 @@ void check_scalar(const Tensor& target, const char* name, Source at) {
   const TensorType type = type_of(target, at);
   if (is_float(type.dtype) && type.shape.rank() == 0) return;
   throw UserError(cat(name, ": the function must return one float, got ", type), at,
-                  is_float(type.dtype) ? "reduce it, td::sum(y), or use td::vjp or td::jacobian"
-                                       : "cast it to a float dtype");
+                  is_complex(type.dtype) ? "take a real number of it: td::real(y), td::abs(y)"
+                  : is_float(type.dtype) ? "reduce it, td::sum(y), or use td::vjp or td::jacobian"
+                                         : "cast it to a float dtype");
 }
 
 void check_floats(const std::vector<Tensor>& tensors, const char* name, const char* what,
@@ -35,7 +37,9 @@ namespace {
 
 // In f32 or wider, so that many f16 values do not overflow.
 Tensor sum_of_squares(const Tensor& x, Source at) {
-  const Tensor wide = is_low_precision(x.dtype()) ? cast(x, DType::f32, at) : x;
+  const Tensor wide = is_low_precision(x.dtype()) ? cast(x, DType::f32, at)
+                      : is_complex(x.dtype())     ? detail::view_as_real(x, at)
+                                                  : x;
   return sum(square(wide, at), {}, Keep::no, at);
 }
 
@@ -60,7 +64,7 @@ Tensor scale_for(const Tensor& norm, const Operand& most, Source at) {
 
 Tensor scaled(const Tensor& x, const Tensor& scale, Source at) {
   if (!x.has_value()) return x;
-  return multiply(x, cast(scale, x.dtype(), at), at);
+  return multiply(x, cast(scale, part_dtype(x.dtype()), at), at);
 }
 
 // Merges rows with the same index, as the dense gradient does.

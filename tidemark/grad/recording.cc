@@ -72,11 +72,12 @@ Recording::Recording(const OpDef& op, const Attrs& attrs, std::span<const Tensor
   for (const Tensor* const operand : operands) {
     types.push_back(type_of(*operand, at));
     const TapeId id = tape_id_of(*operand);
-    wanted.push_back(is_known(id) && is_float(types.back().dtype));
+    wanted.push_back(is_known(id) && is_differentiable(types.back().dtype));
     recorded_.inputs.push_back(wanted.back() ? id : 0);
   }
-  const bool has_floats = std::any_of(results.begin(), results.end(),
-                                      [](const TensorType& type) { return is_float(type.dtype); });
+  const bool has_floats = std::any_of(results.begin(), results.end(), [](const TensorType& type) {
+    return is_differentiable(type.dtype);
+  });
   const bool flows = has_floats && !op.stops_gradient &&
                      std::find(wanted.begin(), wanted.end(), true) != wanted.end();
   if (!flows) {
@@ -94,7 +95,7 @@ void Recording::finish(std::span<const Tensor> results) {
   for (size_t r = 0; r < results.size(); ++r) {
     const TensorType& type = recorded_.result_types[r];
     // A result that is not a float has no gradient and needs no number.
-    recorded_.results.push_back(is_float(type.dtype) ? numbered(results[r]) : 0);
+    recorded_.results.push_back(is_differentiable(type.dtype) ? numbered(results[r]) : 0);
     recorded_.values.push_back((kept_results_ >> r & 1) != 0 ? results[r]
                                                              : make_spec(type, recorded_.at));
   }
@@ -139,7 +140,7 @@ Tensors Tape::bind_results(const OpCall& call, uint32_t wanted) {
   const std::vector<TensorType> types = result_types(call);
   bool flows = false;
   for (size_t r = 0; r < types.size(); ++r)
-    flows |= (wanted >> r & 1) != 0 && is_float(types[r].dtype);
+    flows |= (wanted >> r & 1) != 0 && is_differentiable(types[r].dtype);
   if (!flows) return run_results_now(call, wanted);
   Recording recording(call.op, call.attrs, RuleOperands(call).list(), types, call.at);
   // The rule may read results that the caller does not want.

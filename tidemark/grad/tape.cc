@@ -37,7 +37,7 @@ void Tape::stop() {
 
 void Tape::check_watchable(const Tensor& tensor, Source at) {
   const TensorType type = type_of(tensor, at);
-  if (is_float(type.dtype)) return;
+  if (is_differentiable(type.dtype)) return;
   throw UserError(cat("watch: only floats have gradients, got ", type), at,
                   "cast it to a float dtype first, or do not watch it: it is a constant then");
 }

@@ -17,9 +17,10 @@ struct NpyDType {
   std::string_view name;  // Without the byte order.
   DType dtype;
 };
-constexpr NpyDType kDTypesOfNpy[] = {{"f2", f16}, {"f4", f32}, {"f8", f64}, {"i1", i8},
-                                     {"i2", i16}, {"i4", i32}, {"i8", i64}, {"u1", u8},
-                                     {"u2", u16}, {"u4", u32}, {"u8", u64}, {"b1", boolean}};
+constexpr NpyDType kDTypesOfNpy[] = {{"f2", f16}, {"f4", f32},  {"f8", f64}, {"i1", i8},
+                                     {"i2", i16}, {"i4", i32},  {"i8", i64}, {"u1", u8},
+                                     {"u2", u16}, {"u4", u32},  {"u8", u64}, {"b1", boolean},
+                                     {"c8", c64}, {"c16", c128}};
 
 uint64_t little_endian(std::span<const std::byte> bytes) {
   uint64_t value = 0;

@@ -16,15 +16,16 @@ constexpr int64_t kMostHeadBytes = 100'000'000;  // The limit of the format's ow
 constexpr int64_t kMostAxes = 64;
 constexpr std::string_view kMetadata = "__metadata__";
 // By DType.
-constexpr std::string_view kNames[kDTypes] = {"F16", "BF16", "F32", "F64", "I8",  "I16", "I32",
-                                              "I64", "U8",   "U16", "U32", "U64", "BOOL"};
+constexpr std::string_view kNames[] = {"F16", "BF16", "F32", "F64", "I8",  "I16",  "I32",
+                                       "I64", "U8",   "U16", "U32", "U64", "BOOL", "C64"};
+static_assert(std::size(kNames) == kStoredDTypes - 1, "the format has no c128");
 
 DType read_dtype(JsonReader& json) {
   const std::string name = json.string();
   const auto* const found = std::find(std::begin(kNames), std::end(kNames), name);
   if (found != std::end(kNames)) return static_cast<DType>(found - std::begin(kNames));
   json.bad(cat("a tensor has the dtype ", json_quoted(name), ", which Tidemark does not support"),
-           "supported are F16, BF16, F32, F64, BOOL and integers: convert it before saving");
+           "supported are F16, BF16, F32, F64, C64, BOOL and integers: convert it before saving");
 }
 
 Shape read_shape(JsonReader& json) {
@@ -181,6 +182,9 @@ std::string safetensors_head(const std::vector<SafetensorsEntry>& tensors,
   for (const SafetensorsEntry& entry : tensors) {
     if (entry.name == kMetadata)
       call.refuse("cannot hold a tensor called \"__metadata__\"", "give it another name");
+    if (entry.dtype == DType::c128)
+      call.refuse("cannot hold c128: the format has no such dtype",
+                  "td::cast(x, td::c64), td::view_as_real(x), or td::io::save_npz");
     std::string sizes;
     for (const Dim dim : entry.shape) sizes += cat(sizes.empty() ? "" : ",", int64_t{dim});
     json += cat(json.size() == 1 ? "" : ",", quoted(entry.name), ":{\"dtype\":\"",

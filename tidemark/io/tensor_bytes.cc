@@ -5,6 +5,7 @@
 
 #include "tidemark/api/create.h"
 #include "tidemark/api/ops.h"
+#include "tidemark/types/stored.h"
 
 namespace tidemark::io {
 
@@ -14,13 +15,13 @@ Tensor in_row_order(const Tensor& tensor, Source at) {
 }
 
 std::span<const std::byte> bytes_of(const Tensor& dense, Source at) {
-  return visit_dtype(dense.dtype(), [&]<class T>(T) -> std::span<const std::byte> {
+  return visit_stored(dense.dtype(), [&]<class T>(T) -> std::span<const std::byte> {
     return std::as_bytes(dense.span<const T>(at));
   });
 }
 
 void to_host_order(std::span<std::byte> bytes, const StoredTensor& stored) {
-  const auto width = static_cast<size_t>(size_of(stored.dtype));
+  const auto width = static_cast<size_t>(size_of(part_dtype(stored.dtype)));
   if (!stored.big_endian || width == 1) return;
   for (size_t i = 0; i < bytes.size(); i += width)
     std::reverse(bytes.begin() + static_cast<ptrdiff_t>(i),
@@ -40,7 +41,7 @@ namespace {
 
 Tensor borrowed(const std::shared_ptr<const Mapping>& mapping, const StoredTensor& stored,
                 Source at) {
-  return visit_dtype(stored.dtype, [&]<class T>(T) {
+  return visit_stored(stored.dtype, [&]<class T>(T) {
     const auto* const data = reinterpret_cast<const T*>(mapping->data() + stored.offset);
     const std::span<const T> elements(data, static_cast<size_t>(stored.shape.size()));
     // The callback holds the mapping until the last tensor is gone.

@@ -548,8 +548,9 @@ void LayoutBuilder::add_reverse(Scope& scope, int32_t number) {
     destinations.push_back(stack_element(kept.back(), graph_.type(back.results[r]), walk.walks));
   }
 
-  if (!attrs.counted && !attrs.trips.is_any()) walk.trips = attrs.trips;
+  walk.trips = attrs.trips.known_or(-1);
   if (attrs.save == LoopAttrs::Save::every) walk.every = attrs.amount;
+  walk.online = walk.every == 0 && keeps_online(graph_, node);
   const auto index = static_cast<size_t>(now());
   const size_t own_number = program_->reverses.size();
   run::Step step;

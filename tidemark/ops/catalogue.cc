@@ -213,6 +213,7 @@ OpDef make_op(const BinaryOp& op) {
   def.no_gradient = op.no_gradient;
   def.ulps = op.ulps;
   def.commutes = op.commutes;
+  def.on_complex = op.on_complex;
   def.neutral = op.neutral;
   if (op.range != nullptr) {
     def.range = [](const void* self, std::span<const IntegerRange> x) {
@@ -235,6 +236,7 @@ OpDef make_op(const BinaryOp& op) {
 
 OpDef make_op(const TernaryOp& op) {
   OpDef def = pointwise_def(op, 3);
+  def.on_complex = op.on_complex;
   if (op.range != nullptr) {
     def.range = [](const void* self, std::span<const IntegerRange> x) {
       return as<TernaryOp>(self).range(x[0], x[1], x[2]);
@@ -263,6 +265,7 @@ OpDef make_op(const ReduceOp& op) {
           .no_gradient = op.no_gradient,
           .sample = op.sample,
           .index_result = op.gives_index ? 0 : -1,
+          .on_complex = op.on_complex,
           .monoid = op.monoid,
           .gives_index = op.gives_index,
           .self = &op};
@@ -311,6 +314,7 @@ OpDef make_op(const NamedOp& op) {
             .effect = op.effect,
             .literal = op.literal,
             .transfers = op.transfers,
+            .on_complex = op.on_complex,
             .view = op.view,
             .repeats = op.repeats,
             .self = &op};

@@ -258,6 +258,15 @@ void check_keys(const Node& node, std::span<const TensorType> operands) {
   }
 }
 
+// Of the nodes that compute, only views have complex operands and results; the others read pairs.
+void check_complex(const Node& node, std::span<const TensorType> types) {
+  const bool is_seen = node.op->view != nullptr || node.op->transfers;
+  for (const TensorType& type : types)
+    if (is_complex(type.dtype) && !is_seen)
+      refuse(cat(node.op->name, ": does not compute in ", type.dtype),
+             "compute on pairs: view_as_real before it, view_as_complex behind it");
+}
+
 std::vector<TensorType> inferred_types(const Node& node, std::span<const TensorType> operands) {
   AttributeCheck(node, operands).run();
   check_total(node, operands);
@@ -274,6 +283,7 @@ std::vector<TensorType> inferred_types(const Node& node, std::span<const TensorT
   if (family == Family::reduce)
     check_has_elements(*node.op, operands[0], results[0], node.attrs.read().integers(),
                        Source::none());
+  check_complex(node, results);
   return results;
 }
 
@@ -293,14 +303,19 @@ void check_type(const TensorType& type) {
 std::vector<TensorType> check_node(const Graph& graph, const Node& node) {
   check_arity(node);
   if (node.op->family == Family::control) return check_control(graph, node);
-  if (node.op->literal == Literal::number) return {{node.attrs.read().dtype(), {}}};
+  if (node.op->literal == Literal::number) {
+    const TensorType type{node.attrs.read().dtype(), {}};
+    check_complex(node, {&type, 1});
+    return {type};
+  }
   std::vector<TensorType> operands;
   for (const Value input : node.inputs) operands.push_back(graph.type(input));
-  if (node.op->value != nullptr) return {pointwise_type(node, operands)};
   if (node.op->effect != Effect::none) {
     check_effect(node, operands);
     return {};
   }
+  check_complex(node, operands);
+  if (node.op->value != nullptr) return {pointwise_type(node, operands)};
   if (node.op->infer == nullptr) return node.results;
   // The rules compute with known sizes only.
   const bool open = std::any_of(operands.begin(), operands.end(),

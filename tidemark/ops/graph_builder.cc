@@ -1,5 +1,6 @@
 #include "tidemark/ops/graph_builder.h"
 
+#include <algorithm>
 #include <type_traits>
 
 #include "tidemark/ops/program.h"
@@ -37,8 +38,24 @@ Value GraphBuilder::apply(const OpDef& op, std::span<const Value> operands, cons
   return add(op, operands, attrs, std::move(results));
 }
 
+// Gradients of complex values are added up and selected, which is the same for both parts.
+Value GraphBuilder::apply_to_pairs(const OpDef& op, std::span<const Value> operands) {
+  SmallVec<Value, 3> pairs;
+  for (const Value operand : operands) {
+    Shape shape = graph_.type(operand).shape;
+    shape.push_back(1);
+    pairs.push_back(is_complex(graph_.type(operand).dtype)
+                        ? apply(def_of(&ops::view_as_real), {{operand}}, {})
+                        : apply(def_of(&ops::reshape), {{operand}}, Attrs().add(shape)));
+  }
+  return apply(def_of(&ops::view_as_complex), {{apply_pointwise(op, pairs)}}, {});
+}
+
 Value GraphBuilder::apply_pointwise(const OpDef& op, std::span<const Value> operands) {
   const std::vector<TensorType> types = types_of(operands);
+  if (std::any_of(types.begin(), types.end(),
+                  [](const TensorType& type) { return is_complex(type.dtype); }))
+    return apply_to_pairs(op, operands);
   std::vector<OperandType> parts;
   Shape shape;
   for (const TensorType& type : types) {
@@ -63,6 +80,11 @@ Value GraphBuilder::literal(DType dtype, double real, int64_t whole) {
 }
 
 Value GraphBuilder::constant(double number, const TensorType& type) {
+  if (is_complex(type.dtype)) {
+    TIDEMARK_CHECK(number == 0, "gradients of complex values start from given ones");
+    const Value pairs = constant(number, ops::pairs_type(type));
+    return apply(def_of(&ops::view_as_complex), {{pairs}}, {});
+  }
   const Value one = literal(type.dtype, number, static_cast<int64_t>(number));
   return apply(def_of(&ops::broadcast_to), {{one}}, Attrs().add(type.shape));
 }

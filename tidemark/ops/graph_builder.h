@@ -26,6 +26,7 @@ class GraphBuilder : public Builder {
 
  private:
   Value apply_pointwise(const OpDef& op, std::span<const Value> operands);
+  Value apply_to_pairs(const OpDef& op, std::span<const Value> operands);
   std::vector<TensorType> types_of(std::span<const Value> values) const;
   Value add(const OpDef& op, std::span<const Value> operands, const Attrs& attrs,
             std::vector<TensorType> results);

@@ -61,6 +61,7 @@ inline constexpr NamedOp gather = {
     .reference = rule::reference_gather,
     .routine = Routine::gather,
     .looks_up = true,
+    .on_complex = OnComplex::parts,
 };
 inline constexpr CallDef kTakeAlongAxisCalls[] = {
     {"take_along_axis", "x: tensor, indices: tensor, axis: int"}};
@@ -79,6 +80,7 @@ inline constexpr NamedOp take_along_axis = {
     .grad = rule::grad_take_along_axis,
     .reference = rule::reference_take_along_axis,
     .routine = Routine::take_along_axis,
+    .on_complex = OnComplex::parts,
 };
 inline constexpr CallDef kPutCalls[] = {{"put", "array: tensor, index: tensor, element: tensor"}};
 // The result may alias the first operand.
@@ -94,6 +96,7 @@ inline constexpr NamedOp put = {
     .reference = rule::reference_put,
     .routine = Routine::put,
     .updates_first = true,
+    .on_complex = OnComplex::parts,
 };
 inline constexpr CallDef kScatterAddCalls[] = {
     {"scatter_add", "x: tensor, indices: tensor, updates: tensor, axis: int = 0"}};
@@ -110,6 +113,7 @@ inline constexpr NamedOp scatter_add = {
     .reference = rule::reference_scatter,
     .routine = Routine::scatter_add,
     .updates_first = true,
+    .on_complex = OnComplex::parts,
 };
 inline constexpr CallDef kScatterMaxCalls[] = {
     {"scatter_max", "x: tensor, indices: tensor, updates: tensor, axis: int = 0"}};
@@ -127,6 +131,7 @@ inline constexpr NamedOp scatter_max = {
     .reference = rule::reference_scatter,
     .routine = Routine::scatter_max,
     .updates_first = true,
+    .on_complex = OnComplex::needs_order,
 };
 inline constexpr CallDef kScatterMinCalls[] = {
     {"scatter_min", "x: tensor, indices: tensor, updates: tensor, axis: int = 0"}};
@@ -143,6 +148,7 @@ inline constexpr NamedOp scatter_min = {
     .reference = rule::reference_scatter,
     .routine = Routine::scatter_min,
     .updates_first = true,
+    .on_complex = OnComplex::needs_order,
 };
 inline constexpr CallDef kScatterMulCalls[] = {
     {"scatter_mul", "x: tensor, indices: tensor, updates: tensor, axis: int = 0"}};
@@ -174,6 +180,7 @@ inline constexpr NamedOp cumsum = {
     .grad = rule::grad_cumsum,
     .reference = rule::reference_cumsum,
     .routine = Routine::cumsum,
+    .on_complex = OnComplex::parts,
 };
 inline constexpr CallDef kFirstEqualCalls[] = {{"first_equal", "x: tensor"}};
 inline constexpr NamedOp first_equal = {
@@ -208,6 +215,7 @@ inline constexpr NamedOp sort = {
     .reference = rule::reference_sort,
     .index_result = 1,
     .routine = Routine::sort,
+    .on_complex = OnComplex::needs_order,
 };
 inline constexpr CallDef kTopKCalls[] = {
     {"top_k", "x: tensor, k: size, axis: int = -1", {}, "values: tensor, indices: tensor"}};
@@ -225,6 +233,7 @@ inline constexpr NamedOp top_k = {
     .reference = rule::reference_top_k,
     .index_result = 1,
     .routine = Routine::top_k,
+    .on_complex = OnComplex::needs_order,
 };
 
 inline constexpr const NamedOp* kIndexOps[] = {

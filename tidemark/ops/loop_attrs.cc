@@ -1,5 +1,7 @@
 #include "tidemark/ops/loop_attrs.h"
 
+#include "tidemark/ops/op_def.h"
+
 namespace tidemark {
 
 LoopAttrs::LoopAttrs(const Node& node) {
@@ -46,6 +48,11 @@ size_t LoopAttrs::stacked_result(size_t number) const {
 }
 
 int64_t slots_of_marks(const TensorType& marks) { return marks.shape[0] / 2; }
+
+bool keeps_online(const Graph& graph, const Node& reverse_loop) {
+  const Node& loop = graph.node(reverse_loop.inputs[0]);
+  return loop.op != nullptr && loop.op->flow == Flow::loop && loop.regions.size() > 1;
+}
 
 ReverseAttrs::ReverseAttrs(const Node& node) {
   Attrs::Reader read = node.attrs.read();

@@ -44,6 +44,10 @@ struct SaveChoice {
 // trips.
 int64_t slots_of_marks(const TensorType& marks);
 
+// Whether the loop that a reverse_loop goes back over has a condition, so that it keeps checkpoints
+// without knowing how many trips it will run.
+bool keeps_online(const Graph& graph, const Node& reverse_loop);
+
 struct ReverseAttrs {
   int64_t carries = 0, backs = 0, slices = 0, stacked = 0;
   Dim trips = 0;

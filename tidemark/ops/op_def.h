@@ -95,6 +95,13 @@ enum class TypeSet : uint8_t {
   booleans,  // Everything becomes bool (x != 0).
 };
 
+// How an op takes complex numbers. `tensor/complex_call.cc` has a rule for each op that is neither.
+enum class OnComplex : uint8_t {
+  refused,  // Not, unless there is a rule.
+  parts,    // As pairs of reals: the op moves or adds elements, so both parts are treated alike.
+  needs_order,  // Not: it compares, and complex numbers have no order.
+};
+
 // The interval from which tests draw inputs.
 struct SampleRange {
   double low = -2.0;
@@ -194,6 +201,7 @@ struct OpDef {
   Effect effect = Effect::none;
   Literal literal = Literal::none;
   bool transfers = false;  // Copies the operand to another memory.
+  OnComplex on_complex = OnComplex::refused;
 
   // pointwise: the value of one element; its dtype is the result's. Null for `cast`, whose
   // attribute is the dtype.
@@ -249,6 +257,7 @@ struct BinaryOp {
   bool commutes = false;
   Neutral neutral = Neutral::none;  // As the second operand; of ops that commute, as either.
   IntegerRange (*range)(IntegerRange a, IntegerRange b) = nullptr;
+  OnComplex on_complex = OnComplex::refused;
 
   Tensor operator()(const Operand& a, const Operand& b, Source at = Source::here()) const;
   Term operator()(Term a, Term b) const;
@@ -265,6 +274,7 @@ struct TernaryOp {
   Term (*grad)(const GradContext& context, int index) = nullptr;
   SampleRange sample = {};
   IntegerRange (*range)(IntegerRange a, IntegerRange b, IntegerRange c) = nullptr;
+  OnComplex on_complex = OnComplex::refused;
 
   Tensor operator()(const Operand& a, const Operand& b, const Operand& c,
                     Source at = Source::here()) const;
@@ -282,6 +292,7 @@ struct ReduceOp {
   Term (*grad)(Term g, Term x, Term y, const AxisList& axes) = nullptr;
   std::string_view no_gradient = {};
   SampleRange sample = {};
+  OnComplex on_complex = OnComplex::refused;
 
   Tensor operator()(const Operand& x, const Axes& axes = {}, Keep keep = Keep::no,
                     Source at = Source::here()) const;
@@ -330,6 +341,7 @@ struct NamedOp {
   Effect effect = Effect::none;
   Literal literal = Literal::none;
   bool transfers = false;
+  OnComplex on_complex = OnComplex::refused;
 
   // The first result.
   Term apply(std::initializer_list<Term> operands, const Attrs& attrs) const;

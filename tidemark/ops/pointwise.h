@@ -152,12 +152,7 @@ inline constexpr UnaryOp log2 = {
     .name = "log2",
     .brief = "Logarithm to base 2 of each element.",
     .accepts = TypeSet::floats,
-    // f32 is computed in f64, so that powers of two give whole numbers.
-    .value =
-        [](Scalar x) {
-          const Scalar wide = x.cast(DType::f64).log();
-          return (wide * wide.like(std::numbers::log2e)).cast(x.dtype());
-        },
+    .value = [](Scalar x) { return x.log2(); },
     .grad = [](Term g, Term x, Term) { return g / (x * std::numbers::ln2); },
     .sample = {0.1, 8.0},
     .ulps = 4,
@@ -382,12 +377,14 @@ inline constexpr BinaryOp greater = {
     .brief = "True where the first element is greater.",
     .value = [](Scalar a, Scalar b) { return a > b; },
     .no_gradient = "the result is bool",
+    .on_complex = OnComplex::needs_order,
 };
 inline constexpr BinaryOp greater_equal = {
     .name = "greater_equal",
     .brief = "True where the first element is not less.",
     .value = [](Scalar a, Scalar b) { return a >= b; },
     .no_gradient = "the result is bool",
+    .on_complex = OnComplex::needs_order,
 };
 inline constexpr BinaryOp left_shift = {
     .name = "left_shift",
@@ -403,12 +400,14 @@ inline constexpr BinaryOp less = {
     .brief = "True where the first element is less.",
     .value = [](Scalar a, Scalar b) { return a < b; },
     .no_gradient = "the result is bool",
+    .on_complex = OnComplex::needs_order,
 };
 inline constexpr BinaryOp less_equal = {
     .name = "less_equal",
     .brief = "True where the first element is not greater.",
     .value = [](Scalar a, Scalar b) { return a <= b; },
     .no_gradient = "the result is bool",
+    .on_complex = OnComplex::needs_order,
 };
 inline constexpr BinaryOp logical_and = {
     .name = "logical_and",
@@ -446,6 +445,7 @@ inline constexpr BinaryOp maximum = {
     .grad_a = [](Term g, Term a, Term b, Term) { return term::share(g, term::less(b, a), a, b); },
     .grad_b = [](Term g, Term a, Term b, Term) { return term::share(g, term::less(a, b), a, b); },
     .range = &IntegerRange::maximum,
+    .on_complex = OnComplex::needs_order,
 };
 inline constexpr BinaryOp minimum = {
     .name = "minimum",
@@ -454,6 +454,7 @@ inline constexpr BinaryOp minimum = {
     .grad_a = [](Term g, Term a, Term b, Term) { return term::share(g, term::less(a, b), a, b); },
     .grad_b = [](Term g, Term a, Term b, Term) { return term::share(g, term::less(b, a), a, b); },
     .range = &IntegerRange::minimum,
+    .on_complex = OnComplex::needs_order,
 };
 inline constexpr BinaryOp multiply = {
     .name = "multiply",
@@ -546,6 +547,7 @@ inline constexpr TernaryOp clip = {
         [](IntegerRange x, IntegerRange low, IntegerRange high) {
           return IntegerRange::minimum(high, IntegerRange::maximum(low, x));
         },
+    .on_complex = OnComplex::needs_order,
 };
 inline constexpr TernaryOp where = {
     .name = "where",

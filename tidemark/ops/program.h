@@ -154,8 +154,19 @@ inline constexpr NamedOp transfer_back = {
     .grad = rule::grad_transfer,
     .transfers = true};
 
-inline constexpr const NamedOp* kProgramOps[] = {
-    &accumulate, &accumulate_conv2d, &call,       &cond,     &constant,     &group, &loop,
-    &map,        &reverse_loop,      &size_value, &transfer, &transfer_back};
+inline constexpr const NamedOp* kProgramOps[] = {&accumulate,
+                                                 &accumulate_conv2d,
+                                                 &call,
+                                                 &cond,
+                                                 &constant,
+                                                 &group,
+                                                 &loop,
+                                                 &map,
+                                                 &reverse_loop,
+                                                 &size_value,
+                                                 &transfer,
+                                                 &transfer_back,
+                                                 &view_as_complex,
+                                                 &view_as_real};
 
 }  // namespace tidemark::ops

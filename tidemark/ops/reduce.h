@@ -41,6 +41,7 @@ inline constexpr ReduceOp argmax = {
     .monoid = Monoid::maximum,
     .gives_index = true,
     .no_gradient = "positions are not differentiable",
+    .on_complex = OnComplex::needs_order,
 };
 inline constexpr ReduceOp argmin = {
     .name = "argmin",
@@ -48,18 +49,21 @@ inline constexpr ReduceOp argmin = {
     .monoid = Monoid::minimum,
     .gives_index = true,
     .no_gradient = "positions are not differentiable",
+    .on_complex = OnComplex::needs_order,
 };
 inline constexpr ReduceOp max = {
     .name = "max",
     .brief = "The largest element; NaN if there is one.",
     .monoid = Monoid::maximum,
     .grad = rule::grad_extremum,
+    .on_complex = OnComplex::needs_order,
 };
 inline constexpr ReduceOp min = {
     .name = "min",
     .brief = "The smallest element; NaN if there is one.",
     .monoid = Monoid::minimum,
     .grad = rule::grad_extremum,
+    .on_complex = OnComplex::needs_order,
 };
 inline constexpr ReduceOp prod = {
     .name = "prod",
@@ -75,6 +79,7 @@ inline constexpr ReduceOp sum = {
     .monoid = Monoid::sum,
     .widens = true,
     .grad = [](Term g, Term x, Term, const AxisList&) { return term::broadcast_to(g, x.shape()); },
+    .on_complex = OnComplex::parts,
 };
 
 inline constexpr RowOp softmax = {

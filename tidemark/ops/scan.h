@@ -48,6 +48,7 @@ inline constexpr NamedOp cummax = {
     .reference = rule::reference_extremum_scan,
     .index_result = 1,
     .routine = Routine::cummax,
+    .on_complex = OnComplex::needs_order,
 };
 inline constexpr CallDef kCumminCalls[] = {
     {"cummin", "x: tensor, axis: int = 0, reverse: bool = false",
@@ -66,6 +67,7 @@ inline constexpr NamedOp cummin = {
     .reference = rule::reference_extremum_scan,
     .index_result = 1,
     .routine = Routine::cummin,
+    .on_complex = OnComplex::needs_order,
 };
 inline constexpr CallDef kCumprodCalls[] = {
     {"cumprod", "x: tensor, axis: int = 0, exclusive: bool = false, reverse: bool = false"}};
@@ -116,6 +118,7 @@ inline constexpr NamedOp searchsorted = {
     .no_gradient = "positions are not differentiable",
     .reference = rule::reference_searchsorted,
     .routine = Routine::searchsorted,
+    .on_complex = OnComplex::needs_order,
 };
 
 // The attributes by name.

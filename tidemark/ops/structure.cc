@@ -233,6 +233,63 @@ bool view_broadcast(const ArrayRef& operand, const Attrs&, ArrayRef& result) {
   return true;
 }
 
+TensorType infer_view_as_real(const InferContext& context) {
+  const TensorType& z = context.operands[0];
+  if (!is_complex(z.dtype))
+    throw UserError(cat("view_as_real: takes complex numbers, got ", z), context.at,
+                    "make them: td::complex(re, im), or td::cast(x, td::c64)");
+  return pairs_type(z);
+}
+
+TensorType infer_view_as_complex(const InferContext& context) {
+  const TensorType& pairs = context.operands[0];
+  const bool has_pairs = pairs.shape.rank() > 0 && pairs.shape[-1].known_or(0) == 2;
+  if (!has_pairs || (pairs.dtype != DType::f32 && pairs.dtype != DType::f64))
+    throw UserError(cat("view_as_complex: takes pairs of f32 or f64 on the last axis, got ", pairs),
+                    context.at, "a pair is a real and an imaginary part: td::stack({re, im}, -1)");
+  TensorType type{complex_dtype(pairs.dtype), pairs.shape};
+  type.shape.erase(type.shape.rank() - 1);
+  return type;
+}
+
+bool view_view_as_real(const ArrayRef& operand, const Attrs&, ArrayRef& result) {
+  result.data = operand.data;
+  result.dtype = part_dtype(operand.dtype);
+  result.strides.clear();
+  for (const int64_t stride : operand.strides) result.strides.push_back(2 * stride);
+  result.strides.push_back(1);
+  return true;
+}
+
+bool view_view_as_complex(const ArrayRef& operand, const Attrs&, ArrayRef& result) {
+  const auto rank = static_cast<size_t>(result.rank());
+  result.dtype = complex_dtype(operand.dtype);
+  if (result.size() == 0) {
+    result.data = operand.data;
+    result.strides = contiguous_strides(result.shape);
+    return true;
+  }
+  if (operand.strides[rank] != 1) return false;
+  result.data = operand.data;
+  result.strides.resize(rank);
+  for (size_t axis = 0; axis < rank; ++axis) {
+    const bool is_one = operand.shape[static_cast<int64_t>(axis)] == 1;
+    if (!is_one && operand.strides[axis] % 2 != 0) return false;
+    result.strides[axis] = is_one ? 0 : operand.strides[axis] / 2;
+  }
+  return true;
+}
+
+Term grad_view_as_real(const GradContext& context, int) { return term::view_as_complex(context.g); }
+
+Term grad_view_as_complex(const GradContext& context, int) { return term::view_as_real(context.g); }
+
+void reference_same_bytes(const ReferenceContext& context) {
+  const ArrayRef& from = context.operands[0];
+  std::memcpy(context.result.data, from.data,
+              static_cast<size_t>(from.size() * size_of(from.dtype)));
+}
+
 Term grad_broadcast(const GradContext& context, int) {
   return term::sum_to(context.g, context.operands[0].shape());
 }
@@ -390,3 +447,30 @@ void reference_update(const ReferenceContext& context) {
 }
 
 }  // namespace tidemark::ops::rule
+
+namespace tidemark::ops {
+
+TensorType pairs_type(const TensorType& type) {
+  if (!is_complex(type.dtype)) return type;
+  TensorType pairs{part_dtype(type.dtype), type.shape};
+  pairs.shape.push_back(2);
+  return pairs;
+}
+
+Attrs pairs_attrs(const OpDef& op, const Attrs& attrs, int64_t rank) {
+  Attrs made;
+  attrs.for_each(op.attrs, [&](const AttrDef& attr, auto items) {
+    SmallVec<typename decltype(items)::value_type, 8> list(items);
+    if (attr.role == AttrRole::permutation)
+      list.push_back(rank);
+    else if (attr.is_per_axis())
+      list.push_back(attr.holds_sizes() ? 2 : attr.neutral_item());
+    if (attr.is_list())
+      made.add(std::span<const typename decltype(items)::value_type>(list));
+    else
+      made.add(list[0]);
+  });
+  return made;
+}
+
+}  // namespace tidemark::ops

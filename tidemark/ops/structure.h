@@ -32,6 +32,13 @@ void reference_cast(const ReferenceContext& context);
 void reference_view(const ReferenceContext& context);
 void reference_concat(const ReferenceContext& context);
 void reference_pad(const ReferenceContext& context);
+TensorType infer_view_as_real(const InferContext& context);
+TensorType infer_view_as_complex(const InferContext& context);
+bool view_view_as_real(const ArrayRef& operand, const Attrs& attrs, ArrayRef& result);
+bool view_view_as_complex(const ArrayRef& operand, const Attrs& attrs, ArrayRef& result);
+Term grad_view_as_real(const GradContext& context, int index);
+Term grad_view_as_complex(const GradContext& context, int index);
+void reference_same_bytes(const ReferenceContext& context);
 TensorType infer_update(const InferContext& context);
 Term grad_update(const GradContext& context, int index);
 void reference_update(const ReferenceContext& context);
@@ -78,6 +85,7 @@ inline constexpr NamedOp reshape = {
     .grad = rule::grad_reshape,
     .reference = rule::reference_view,
     .view = rule::view_reshape,
+    .on_complex = OnComplex::parts,
 };
 inline constexpr CallDef kStopGradientCalls[] = {{"stop_gradient", "x: tensor"}};
 inline constexpr NamedOp stop_gradient = {
@@ -91,6 +99,7 @@ inline constexpr NamedOp stop_gradient = {
     .reference = rule::reference_view,
     .view = rule::view_stop_gradient,
     .stops_gradient = true,
+    .on_complex = OnComplex::parts,
 };
 inline constexpr CallDef kTransposeCalls[] = {
     {"transpose", "x: tensor, order: ints = none",
@@ -106,6 +115,7 @@ inline constexpr NamedOp transpose = {
     .grad = rule::grad_transpose,
     .reference = rule::reference_view,
     .view = rule::view_transpose,
+    .on_complex = OnComplex::parts,
 };
 inline constexpr NamedOp slice = {
     .name = "slice",
@@ -117,6 +127,7 @@ inline constexpr NamedOp slice = {
     .grad = rule::grad_slice,
     .reference = rule::reference_view,
     .view = rule::view_slice,
+    .on_complex = OnComplex::parts,
 };
 inline constexpr CallDef kBroadcastToCalls[] = {{"broadcast_to", "x: tensor, shape: shape"}};
 inline constexpr NamedOp broadcast_to = {
@@ -131,6 +142,7 @@ inline constexpr NamedOp broadcast_to = {
     .reference = rule::reference_view,
     .view = rule::view_broadcast,
     .repeats = true,
+    .on_complex = OnComplex::parts,
 };
 inline constexpr CallDef kConcatCalls[] = {{"concat", "list: tensors, axis: int = 0"}};
 inline constexpr NamedOp concat = {
@@ -146,6 +158,7 @@ inline constexpr NamedOp concat = {
     .grad = rule::grad_concat,
     .reference = rule::reference_concat,
     .routine = Routine::concat,
+    .on_complex = OnComplex::parts,
 };
 inline constexpr CallDef kPadCalls[] = {{"pad", "x: tensor, widths: pairs, value: tensor = 0",
                                          "The operand with a value before and after the elements "
@@ -163,6 +176,7 @@ inline constexpr NamedOp pad = {
     .grad = rule::grad_pad,
     .reference = rule::reference_pad,
     .routine = Routine::pad,
+    .on_complex = OnComplex::parts,
 };
 
 inline constexpr NamedOp update = {
@@ -178,7 +192,37 @@ inline constexpr NamedOp update = {
     .reference = rule::reference_update,
     .routine = Routine::update,
     .updates_first = true,
+    .on_complex = OnComplex::parts,
 };
+
+// ---- complex numbers ----------------------------------------------------------------------------
+
+// The only ops that know complex numbers: every other op computes on their parts.
+inline constexpr NamedOp view_as_real = {
+    .name = "view_as_real",
+    .brief = "Complex numbers as pairs of reals, on a new last axis of size 2; a view.",
+    .batching = Batching::leading,
+    .infer = rule::infer_view_as_real,
+    .grad = rule::grad_view_as_real,
+    .reference = rule::reference_same_bytes,
+    .view = rule::view_view_as_real,
+};
+inline constexpr NamedOp view_as_complex = {
+    .name = "view_as_complex",
+    .brief = "Pairs of reals on the last axis as complex numbers; a view if pairs are adjacent.",
+    .batching = Batching::leading,
+    .infer = rule::infer_view_as_complex,
+    .grad = rule::grad_view_as_complex,
+    .reference = rule::reference_same_bytes,
+    .view = rule::view_view_as_complex,
+};
+
+// The type of the pairs of a complex tensor; of any other tensor, its own.
+TensorType pairs_type(const TensorType& type);
+// The attributes of an op on complex numbers (OnComplex::parts), for the op on their pairs: axes
+// keep their numbers, and lists of an item for each axis get one that leaves that of the pairs
+// alone.
+Attrs pairs_attrs(const OpDef& op, const Attrs& attrs, int64_t rank);
 
 inline constexpr const NamedOp* kStructureOps[] = {
     &broadcast_to, &cast, &concat, &pad, &reshape, &slice, &stop_gradient, &transpose, &update};

@@ -52,6 +52,8 @@ Term less(Term a, Term b) { return tidemark::less(a, b); }
 Term equal(Term a, Term b) { return tidemark::equal(a, b); }
 Term where(Term condition, Term a, Term b) { return tidemark::where(condition, a, b); }
 Term cast(Term x, DType dtype) { return ops::cast.apply({x}, Attrs().add(dtype)); }
+Term view_as_real(Term z) { return ops::view_as_real.apply({z}, {}); }
+Term view_as_complex(Term pairs) { return ops::view_as_complex.apply({pairs}, {}); }
 
 Term share(Term g, Term wins, Term a, Term b) {
   return where(wins, g, where(equal(a, b), g * 0.5, g.like(0)));

@@ -37,6 +37,8 @@ Term less(Term a, Term b);
 Term equal(Term a, Term b);
 Term where(Term condition, Term a, Term b);
 Term cast(Term x, DType dtype);
+Term view_as_real(Term z);
+Term view_as_complex(Term pairs);
 
 // g where `wins`, half of it where a and b are equal, else 0.
 Term share(Term g, Term wins, Term a, Term b);

@@ -6,7 +6,9 @@
 namespace tidemark {
 namespace {
 
-constexpr int kind(DType dtype) { return dtype == DType::boolean ? 0 : is_integer(dtype) ? 1 : 2; }
+constexpr int kind(DType dtype) {
+  return dtype == DType::boolean ? 0 : is_integer(dtype) ? 1 : is_float(dtype) ? 2 : 3;
+}
 
 // The narrowest dtype that holds both; no integer holds u64 and negative numbers, so f64 does.
 DType promote_integers(DType a, DType b) {
@@ -25,6 +27,8 @@ DType default_dtype(Weak weak) {
       return DType::boolean;
     case Weak::integer:
       return DType::i32;
+    case Weak::complex:
+      return DType::c64;
     default:
       return DType::f32;
   }
@@ -32,6 +36,7 @@ DType default_dtype(Weak weak) {
 
 DType promote(DType a, DType b) {
   if (a == b) return a;
+  if (is_complex(a) || is_complex(b)) return complex_dtype(promote(part_dtype(a), part_dtype(b)));
   if (kind(a) != kind(b)) return kind(a) > kind(b) ? a : b;
   if (is_float(a)) {
     if (is_low_precision(a) && is_low_precision(b))
@@ -54,6 +59,7 @@ DType promote(std::span<const OperandType> operands) {
     found = true;
   }
   if (!found) return default_dtype(weak);
+  if (weak == Weak::complex) return complex_dtype(common);
   // A number of a higher kind than every tensor brings its default dtype; otherwise the tensors
   // decide.
   if (weak != Weak::no && kind(default_dtype(weak)) > kind(common)) return default_dtype(weak);
@@ -61,6 +67,7 @@ DType promote(std::span<const OperandType> operands) {
 }
 
 DType admit(const OpDef& op, DType common, Source at) {
+  if (is_complex(common)) refuse_complex(op.on_complex, op.name, at);
   const auto refuse = [&](const char* wants, const char* remedy) -> DType {
     throw UserError(cat(op.name, ": takes ", wants, ", got ", common), at, remedy);
   };
@@ -82,6 +89,14 @@ DType admit(const OpDef& op, DType common, Source at) {
       return refuse("integers or bool", "cast it first: td::cast(x, td::i32)");
   }
   return common;
+}
+
+void refuse_complex(OnComplex how, std::string_view op, Source at) {
+  if (how == OnComplex::needs_order)
+    throw UserError(cat(op, ": complex numbers have no order"), at,
+                    "compare their sizes or one of their parts: td::abs(z), td::real(z)");
+  throw UserError(cat(op, ": does not take complex numbers"), at,
+                  "take it of their parts: td::real(z), td::imag(z), td::abs(z)");
 }
 
 void broadcast_into(Shape& result, const Shape& operand, std::string_view op, Source at) {

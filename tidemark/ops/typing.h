@@ -9,7 +9,7 @@
 namespace tidemark {
 
 // A plain number has a kind but no width: it takes the dtype of the tensor it is combined with.
-enum class Weak : uint8_t { no, boolean, integer, floating };
+enum class Weak : uint8_t { no, boolean, integer, floating, complex };
 
 struct OperandType {
   DType dtype = DType::f32;
@@ -17,16 +17,20 @@ struct OperandType {
   const Shape* shape = nullptr;  // Null for a number.
 };
 
-// The dtype of a plain number without a tensor: bool, i32, f32.
+// The dtype of a plain number without a tensor: bool, i32, f32, c64.
 DType default_dtype(Weak weak);
 
-// The common dtype of two tensors. An integer and a float have the float's dtype.
+// The common dtype of two tensors. An integer and a float have the float's dtype; a complex number
+// has the parts that both need.
 DType promote(DType a, DType b);
 // The same for any mixture of tensors and plain numbers.
 DType promote(std::span<const OperandType> operands);
 
 // The dtype in which the op computes if its operands have the dtype `common`.
 DType admit(const OpDef& op, DType common, Source at);
+
+// Throws a UserError: the op does not take complex numbers.
+[[noreturn]] void refuse_complex(OnComplex how, std::string_view op, Source at);
 
 // The shape both broadcast to. Throws a UserError that names the op and both shapes.
 void broadcast_into(Shape& result, const Shape& operand, std::string_view op, Source at);

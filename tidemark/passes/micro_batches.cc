@@ -179,7 +179,7 @@ class BatchSet : public CutSet {
   // can be; a repeated element would become many.
   bool can_walk(Value value, int64_t axis) const {
     const Node& maker = graph_.node(value);
-    if (!is_view(maker)) return true;
+    if (!is_view(maker) && !is_uniform(value)) return true;
     if (const auto slicing = slicing_of_view(value, axis)) {
       for (size_t i = 0; i < maker.inputs.size(); ++i)
         if (slicing->operands[i] != Slicing::kWhole &&
@@ -189,8 +189,19 @@ class BatchSet : public CutSet {
     }
     return !repeats(graph_, value);
   }
+  // Whether all elements are computed from the same numbers, as in the gradient of a mean: what
+  // would be stored as a whole is computed for each part.
+  bool is_uniform(Value value) const {
+    const Node& maker = graph_.node(value);
+    if (maker.op == nullptr || is_open(maker)) return false;
+    if (maker.op->family != Family::pointwise && !is_view(maker)) return false;
+    return std::all_of(maker.inputs.begin(), maker.inputs.end(), [&](Value input) {
+      return graph_.type(input).shape.size() == 1 || is_uniform(input);
+    });
+  }
+  // Of a view, or of a value that is as cheap as one.
   std::optional<Slicing> slicing_of_view(Value value, int64_t axis) const {
-    if (!is_view(graph_.node(value))) return {};
+    if (!is_view(graph_.node(value)) && !is_uniform(value)) return {};
     if (members_.contains(value.node) && members_.at(value.node).result != axis) return {};
     return slicing_of_result(graph_, graph_.node(value), axis, units());
   }
@@ -297,7 +308,8 @@ int64_t micro_batches(Graph& graph, const MicroBatches& options) {
   }
   if (!best) return 0;
   const int64_t parts = best->units();
-  if (!compute_part_by_part(graph, facts, *best, Parts{1, parts}, best->first_node())) return 0;
+  const Parts each = {.units = 1, .all = parts, .carries_results = true};
+  if (!compute_part_by_part(graph, facts, *best, each, best->first_node())) return 0;
   remove_dead(graph);
   return parts;
 }

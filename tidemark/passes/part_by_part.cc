@@ -44,8 +44,12 @@ class Writer {
     for (int64_t axis = 0; axis < build_.type(x).shape.rank(); ++axis)
       if (axis != from) order.push_back(axis);
     order.insert(static_cast<size_t>(to), from);
+    return transpose(x, order);
+  }
+  Value transpose(Value x, const AxisList& order) {
     return build_.apply(def_of(&ops::transpose), {{x}}, Attrs().add(order));
   }
+  Value copy(Value x) { return build_.apply(def_of(&tidemark::identity), {{x}}, {}); }
   Value concat(Value a, Value b, int64_t axis) {
     return build_.apply(def_of(&ops::concat), {{a, b}}, Attrs().add(axis));
   }
@@ -61,6 +65,15 @@ class Writer {
 
 // The dtype of a sum while it is added up: 16-bit floats round once, at the end.
 DType added_in(DType dtype) { return is_low_precision(dtype) ? DType::f32 : dtype; }
+
+AxisList order_of_transpose(const Node& node) { return AxisList(node.attrs.read().integers()); }
+
+AxisList inverse(const AxisList& order) {
+  AxisList back(order.size());
+  for (size_t i = 0; i < order.size(); ++i)
+    back[static_cast<size_t>(order[i])] = static_cast<int64_t>(i);
+  return back;
+}
 
 bool is_only_ones(const Shape& shape, int64_t end) {
   for (int64_t axis = 0; axis < end; ++axis)
@@ -90,7 +103,11 @@ class PartByPart {
     if (!sort(before, after)) return false;
     here().nodes = std::move(before);
     const std::vector<Value> values = write();
-    for (size_t i = 0; i < outputs_.size(); ++i) replace(outputs_[i], values[i], after);
+    for (size_t i = 0; i < outputs_.size(); ++i) {
+      const auto turned = turned_.find(outputs_[i].node);
+      if (turned != turned_.end()) std::erase(after, turned->second);
+      replace(turned == turned_.end() ? outputs_[i] : Value{turned->second}, values[i], after);
+    }
     here().nodes.insert(here().nodes.end(), after.begin(), after.end());
     return true;
   }
@@ -118,6 +135,8 @@ class PartByPart {
         (slicing(number).sums == Slicing::Sums::products ? sums_ : outputs_).push_back(value);
       }
     }
+    for (const Value sum : sums_)
+      if (const int32_t reader = result_of(sum); reader >= 0) turned_[sum.node] = reader;
     // The sums that a loop carries are its first results.
     outputs_.insert(outputs_.begin(), sums_.begin(), sums_.end());
     for (const int32_t number : members_) {
@@ -140,6 +159,34 @@ class PartByPart {
     return std::any_of(readers.begin(), readers.end(), [&](const RegionFacts::Read& read) {
       return node(read.node).inputs[read.operand] == value && !cut_.members().contains(read.node);
     });
+  }
+  // The transpose that is all that reads a sum, and a result; -1 if there is none.
+  int32_t result_of(Value sum) {
+    const auto at = static_cast<size_t>(sum.node);
+    const std::vector<RegionFacts::Read>& readers = facts_.readers(sum.node);
+    if (!parts_.carries_results || parts_.rest() > 0) return -1;
+    if (facts_.is_result[at] || readers.size() != 1) return -1;
+    const int32_t reader = readers[0].node;
+    const bool is_transpose = node(reader).op == &def_of(&ops::transpose);
+    return is_transpose && facts_.is_result[static_cast<size_t>(reader)] ? reader : -1;
+  }
+  // What a loop carries.
+  TensorType type_of_carry(Value sum) const {
+    const auto turned = turned_.find(sum.node);
+    const TensorType& type = graph_.type(turned == turned_.end() ? sum : Value{turned->second});
+    return {added_in(type.dtype), type.shape};
+  }
+  Value as_sum(RegionId body, Value carry, int32_t sum) {
+    const auto turned = turned_.find(sum);
+    if (turned == turned_.end()) return carry;
+    return Writer(graph_, body, at_)
+        .transpose(carry, inverse(order_of_transpose(node(turned->second))));
+  }
+  Value as_carry(RegionId body, Value value, int32_t sum) {
+    const auto turned = turned_.find(sum);
+    if (turned == turned_.end()) return value;
+    Writer write(graph_, body, at_);
+    return write.copy(write.transpose(value, order_of_transpose(node(turned->second))));
   }
   // Views and literals are created inside, so that kernels see them.
   bool is_free_in_kernel(Value value) const {
@@ -220,7 +267,8 @@ class PartByPart {
       made[number] = graph_.add_node(into, std::move(copy));
     }
     std::vector<Value> results;
-    for (const Value output : outputs_) results.push_back({made.at(output.node), output.result});
+    for (const Value output : outputs_)
+      results.push_back(as_carry(into, {made.at(output.node), output.result}, output.node));
     return results;
   }
   // Uncut operands may have axes of size 1 where axes were merged.
@@ -287,10 +335,7 @@ class PartByPart {
 
   std::vector<Value> write() {
     std::vector<Value> inputs;
-    for (const Value sum : sums_) {
-      const TensorType type = graph_.type(sum);
-      inputs.push_back(write_.repeated(-0.0, {added_in(type.dtype), type.shape}));
-    }
+    for (const Value sum : sums_) inputs.push_back(write_.repeated(-0.0, type_of_carry(sum)));
     for (const SlicedInput& walked : walked_) inputs.push_back(in_parts(walked));
     inputs.insert(inputs.end(), captured_.begin(), captured_.end());
     const int32_t control = write_control(inputs);
@@ -341,10 +386,13 @@ class PartByPart {
       if (is_slice) type.shape.erase(0);
       return graph_.add_parameter(body, type, at_);
     };
-    for (const Value sum : sums_) from.carried[sum.node] = parameter(false);
+    std::vector<Value> carries;
+    for (size_t i = 0; i < sums_.size(); ++i) carries.push_back(parameter(false));
     for (const SlicedInput& walked : walked_)
       from.walked[{place(walked.value), walked.axis}] = parameter(true);
     for (const Value captured : captured_) from.captured[place(captured)] = parameter(false);
+    for (size_t i = 0; i < sums_.size(); ++i)
+      from.carried[sums_[i].node] = as_sum(body, carries[i], sums_[i].node);
     const std::vector<Value> results = copy_members(body, parts_.units, from);
     graph_.regions[static_cast<size_t>(body)].results = results;
 
@@ -385,9 +433,10 @@ class PartByPart {
   const int32_t of_;
   const Source at_;
   Writer write_;
-  std::vector<int32_t> members_;  // In order.
-  std::vector<Value> outputs_;    // Values that are read outside; the sums first.
-  std::vector<Value> sums_;       // The sums that a loop carries.
+  std::vector<int32_t> members_;       // In order.
+  std::vector<Value> outputs_;         // Values that are read outside; the sums first.
+  std::vector<Value> sums_;            // The sums that a loop carries.
+  std::map<int32_t, int32_t> turned_;  // By sum: the transpose that is carried in its place.
   std::vector<SlicedInput> walked_;
   std::vector<Value> captured_;
 };

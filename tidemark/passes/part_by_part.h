@@ -9,6 +9,9 @@ namespace tidemark::passes {
 struct Parts {
   int64_t units = 1;  // The units of a part; the last part may have fewer.
   int64_t all = 1;
+  // Whether a sum whose transpose is a result of the region is carried as that result, so that the
+  // gradient does not exist twice. Every part transposes it twice.
+  bool carries_results = false;
 
   int64_t count() const { return all / units; }  // Of whole ones.
   int64_t rest() const { return all % units; }

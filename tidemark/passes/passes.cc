@@ -38,6 +38,7 @@ void run_order(Graph& graph, const Machine& machine, const PassOptions& options)
 
 constexpr Pass kPasses[] = {
     plain<inline_calls>("inline_calls"),
+    plain<use_pairs>("use_pairs"),
     plain<sink_views>("sink_views"),
     {"fold", run_fold},
     plain<simplify>("simplify"),

@@ -17,6 +17,11 @@ namespace tidemark::passes {
 // Replaces `call` nodes by the nodes of their regions.
 void inline_calls(Graph& graph);
 
+// Replaces complex values by pairs of reals on one more axis, so that no other pass knows complex
+// numbers. Parameters and results of the function keep their types, as do operands of prints: views
+// lie between.
+void use_pairs(Graph& graph);
+
 // Recreates broadcasts and literals inside the regions that capture them.
 void sink_views(Graph& graph);
 

@@ -612,6 +612,8 @@ bool Views::is_free_in_kernel(int32_t number) {
   if (!is_view(node) || node.results[0].shape.is_open() ||
       graph_.type(node.inputs[0]).shape.is_open())
     return false;
+  // A kernel reads the buffers that it is given, which are reals.
+  if (node.results[0].dtype != graph_.type(node.inputs[0]).dtype) return false;
   return !resolved(number).needs_copy;
 }
 

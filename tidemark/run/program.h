@@ -166,8 +166,9 @@ struct KeptTrips {
 struct Reverse {
   Address marks;
   int64_t slots = 0;
-  int64_t trips = -1;    // If the plan knows their number.
+  int64_t trips = -1;    // As in Loop.
   int64_t every = 0;     // As in Loop.
+  bool online = false;   // Whether the loop kept checkpoints without knowing its trips.
   bool reverse = false;  // Whether the loop itself ran from the last slice to the first.
   Address trip;          // The number of the trip is written here, as an i64.
   struct State {

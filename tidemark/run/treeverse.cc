@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <utility>
+#include <vector>
 
 #include "tidemark/base/error.h"
 
@@ -165,6 +166,23 @@ std::optional<ReverseMove> Reversal::next() {
   move.to = last.trip + next_checkpoint(trips, marks_.free() + 1);
   move.to_row = marks_.push(move.to);
   return move;
+}
+
+// ---- both ---------------------------------------------------------------------------------------
+
+int64_t repeated_trips_online(int64_t trips, int64_t slots) {
+  constexpr int64_t kMostWalked = int64_t{1} << 16;
+  const bool is_optimal = trips <= (slots + 1) * (slots + 2) / 2;
+  if (slots < 1 || is_optimal || trips > kMostWalked) return repeated_trips(trips, slots, 0);
+  std::vector<int64_t> words(static_cast<size_t>(2 * slots));
+  const Marks marks(words.data(), slots);
+  Keeper keeper(marks, -1, 0);
+  for (int64_t trip = 0; trip < trips; ++trip) keeper.at_start_of(trip);
+  words[0] = trips;
+  int64_t repeated = 0;
+  Reversal reversal(marks);
+  while (const auto move = reversal.next()) repeated += move->to - move->from;
+  return repeated;
 }
 
 }  // namespace tidemark::run

@@ -25,6 +25,10 @@ int64_t advances_every(int64_t trips, int64_t every);
 // per `every` trips, or with this many slots if that is 0.
 int64_t repeated_trips(int64_t trips, int64_t slots, int64_t every);
 
+// The same with this many slots if the loop did not know how many trips it would run. Of more than
+// 2^16 trips those of the binomial schedule, which are fewer.
+int64_t repeated_trips_online(int64_t trips, int64_t slots);
+
 // Where the binomial schedule puts the next checkpoint in a range of trips, counted from the start
 // of the range, which is itself a checkpoint in one of the `slots`. Between 1 and trips - 1. Both
 // arguments are at least 2.

@@ -38,7 +38,9 @@ class PlannedWork {
         return between(i + 1, step.end) * times(program_.maps[control].trips);
       case Step::Kind::reverse: {
         const Reverse& reverse = program_.reverses[control];
-        const int64_t again = repeated_trips(reverse.trips, reverse.slots, reverse.every);
+        const int64_t again = reverse.online
+                                  ? repeated_trips_online(reverse.trips, reverse.slots)
+                                  : repeated_trips(reverse.trips, reverse.slots, reverse.every);
         StepWork sum = between(i + 1, step.middle) * static_cast<double>(again);
         return sum += between(step.middle, step.end) * times(reverse.trips);
       }

@@ -8,6 +8,7 @@
 #include "tidemark/ops/lower.h"
 #include "tidemark/ops/pointwise.h"
 #include "tidemark/ops/structure.h"
+#include "tidemark/tensor/complex_parts.h"
 #include "tidemark/tensor/eager.h"
 #include "tidemark/tensor/placement.h"
 #include "tidemark/tensor/tensor_state.h"
@@ -16,6 +17,8 @@ namespace tidemark {
 namespace detail {
 
 Tensor bind_op(const OpCall& call) {
+  if (takes_complex(call) && !knows_complex(call.op)) [[unlikely]]
+    return complex_call(call);
   const Interpreters& now = interpreters;
   if (now.tracer != nullptr) return now.tracer->bind(call);
   if (now.recorder != nullptr) return now.recorder->bind(call);
@@ -60,6 +63,7 @@ Tensors bind_results(const OpDef& op, std::span<const Tensor> operands, const At
                      uint32_t wanted, Source at) {
   const Operands all(operands, at);
   const OpCall call{op, all.list(), attrs, at};
+  if (takes_complex(call)) refuse_complex(op.on_complex, op.name, at);
   const Interpreters& now = interpreters;
   if (now.tracer != nullptr) return now.tracer->bind_results(call, wanted);
   if (now.recorder != nullptr) return now.recorder->bind_results(call, wanted);
@@ -79,6 +83,7 @@ Tensor bind_onto(const OpDef& op, const Operand& first, std::span<const Tensor> 
 
 Tensor cast_to(const Operand& x, DType dtype, Source at) {
   const SourceScope scope(at);
+  if (is_complex(dtype) || is_complex(x)) return complex_cast(x, dtype, at);
   if (x.tensor() == nullptr) return tensor_of(x, at, dtype);
   const TensorState& state = state_of(*x.tensor(), at);
   if (state.weak) return tensor_of(x, at, dtype);
@@ -95,6 +100,7 @@ Tensor tensor_of(const Operand& operand, Source at, std::optional<DType> dtype) 
     return !dtype || operand.tensor()->dtype() == *dtype ? *operand.tensor()
                                                          : cast_to(operand, *dtype, at);
   const DType wanted = dtype.value_or(default_dtype(number.weak));
+  if (number.weak == Weak::complex || is_complex(wanted)) return complex_cast(operand, wanted, at);
   const device::FloatEnvironment ieee;
   if (tracing()) {
     Tensor traced = interpreters.tracer->number(operand, number, wanted, at);
@@ -122,6 +128,8 @@ Tensor dense(const Tensor& tensor, Source at) {
 }
 
 Tensor literal(DType dtype, double real, int64_t whole, Source at) {
+  if (is_complex(dtype))
+    return complex_cast(literal(part_dtype(dtype), real, whole, at), dtype, at);
   if (tracing()) return interpreters.tracer->constant(dtype, real, whole, at);
   Tensor made = make_tensor(dtype, {}, at);
   compile::run_fill(number_bits(real, whole, is_float(dtype), dtype), TensorState::of(made)->array);
@@ -149,7 +157,7 @@ Tensor apart(const Tensor& tensor, Source at) {
 Tensor own_handle(Tensor tensor, Source at) {
   const TensorState& state = *TensorState::of(tensor);
   const bool shared = state.references.load(std::memory_order_relaxed) > 1;
-  if (!shared || state.weak || !is_float(state.array.dtype)) return tensor;
+  if (!shared || state.weak || !is_differentiable(state.array.dtype)) return tensor;
   return apart(tensor, at);
 }
 
@@ -205,7 +213,7 @@ Tensor RowOp::operator()(const Operand& x, int64_t axis, Source at) const {
   const TensorType type = detail::type_of(operand, at);
   Attrs attrs;
   attrs.add(plain_axis(axis, type.shape.rank(), name, type, at));
-  const DType wanted = admit(op, type.dtype, at);
+  const DType wanted = admit(op, type.dtype, at);  // Refuses complex numbers.
   const bool as_it_is = wanted == type.dtype && detail::number_of(x, at).weak == Weak::no;
   if (!as_it_is) {
     operand = detail::cast_to(operand, wanted, at);

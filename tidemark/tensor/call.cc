@@ -6,8 +6,9 @@
 namespace tidemark::detail {
 
 PlainNumber number_of(const Operand& operand, Source at) {
-  constexpr Weak kinds[] = {Weak::boolean, Weak::integer, Weak::floating};
-  if (operand.tensor() == nullptr) return {kinds[operand.kind()], operand.whole(), operand.real()};
+  constexpr Weak kinds[] = {Weak::boolean, Weak::integer, Weak::floating, Weak::complex};
+  if (operand.tensor() == nullptr)
+    return {kinds[operand.kind()], operand.whole(), operand.real(), operand.imag()};
   const TensorState& state = state_of(*operand.tensor(), at);
   if (!state.weak) return {};
   if (state.kind == TensorState::Kind::traced) {

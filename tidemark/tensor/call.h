@@ -32,7 +32,7 @@ inline bool is_pointwise(const OpDef& op) {
 struct PlainNumber {
   Weak weak = Weak::no;  // `no`: the operand is a tensor of a dtype.
   int64_t whole = 0;
-  double real = 0;
+  double real = 0, imag = 0;
 };
 PlainNumber number_of(const Operand& operand, Source at);
 // The number converted to a dtype, or a UserError if it does not fit.

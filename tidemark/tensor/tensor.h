@@ -78,6 +78,11 @@ class Tensor {
     else
       set_number(0, static_cast<double>(value), 2, at);
   }
+  // A complex number converts to a Tensor of its dtype.
+  template <ComplexNumber T>
+  Tensor(T value, Source at = Source::here()) {
+    set_complex(value, dtype_of<T>, at);
+  }
   // A type without elements, for plans.
   Tensor(const TensorSpec& spec, Source at = Source::here());
   // The current value of a Variable: a snapshot that later assignments do not change.
@@ -120,8 +125,13 @@ class Tensor {
       return static_cast<T>(static_cast<uint64_t>(whole));
     return static_cast<T>(whole);
   }
+  template <ComplexNumber T>
+  T item(Source at = Source::here()) const {
+    return T(complex_item(at));
+  }
   // All elements in row-major order, converted to T as td::cast does.
-  template <Number T>
+  template <class T>
+    requires Number<T> || ComplexNumber<T>
   std::vector<T> to_vector(Source at = Source::here()) const;
   // The elements, without a copy. The tensor must be dense and T its element type.
   template <class T>
@@ -142,8 +152,10 @@ class Tensor {
  private:
   friend struct detail::TensorState;
   void set_number(int64_t whole, double real, int kind, Source at);
+  void set_complex(std::complex<double> value, DType dtype, Source at);
   void need_value(Source at) const;
   double real_item(Source at) const;
+  std::complex<double> complex_item(Source at) const;
   int64_t whole_item(Source at) const;
   const void* dense_data(DType wanted, Source at) const;
   void copy_out(DType dtype, void* to, Source at) const;
@@ -190,12 +202,21 @@ class Operand {
     }
   }
 
+  // A plain complex number: with a tensor it takes the precision of that, alone it is c64.
+  template <ComplexNumber T>
+  Operand(T value, Source at = Source::here())
+      : kind_(3),
+        real_(static_cast<double>(value.real())),
+        imag_(static_cast<double>(value.imag())),
+        at_(at) {}
+
   // Null for a plain number.
   const Tensor* tensor() const { return snapshot_.has_value() ? &snapshot_ : tensor_; }
   bool is_dying() const { return dying_; }
-  int kind() const { return kind_; }  // Of a number: 0 bool, 1 integer, 2 float.
+  int kind() const { return kind_; }  // Of a number: 0 bool, 1 integer, 2 float, 3 complex.
   int64_t whole() const { return whole_; }
-  double real() const { return kind_ == 2 ? real_ : static_cast<double>(whole_); }
+  double real() const { return kind_ >= 2 ? real_ : static_cast<double>(whole_); }
+  double imag() const { return imag_; }
   Source at() const { return at_; }
 
  private:
@@ -204,7 +225,7 @@ class Operand {
   bool dying_ = false;
   int kind_ = 0;
   int64_t whole_ = 0;
-  double real_ = 0;
+  double real_ = 0, imag_ = 0;
   Source at_;
 };
 
@@ -290,7 +311,8 @@ struct Slices {
 // the last wins. In place if x was moved in and is not shared, and the subscript has no tensors.
 Tensor update(const Operand& x, const Slices& place, const Operand& value);
 
-template <Number T>
+template <class T>
+  requires Number<T> || ComplexNumber<T>
 std::vector<T> Tensor::to_vector(Source at) const {
   need_value(at);
   const auto count = static_cast<size_t>(size());

@@ -335,6 +335,15 @@ void Tensor::set_number(int64_t whole, double real, int kind, Source at) {
   *this = std::move(made);
 }
 
+void Tensor::set_complex(std::complex<double> value, DType dtype, Source at) {
+  Tensor made = detail::make_tensor(dtype, {}, at);
+  const std::complex<float> narrow(value);
+  const bool is_narrow = dtype == DType::c64;
+  std::memcpy(made.state_->array.data, is_narrow ? static_cast<const void*>(&narrow) : &value,
+              static_cast<size_t>(size_of(dtype)));
+  *this = std::move(made);
+}
+
 const Shape& Tensor::shape() const { return detail::state_of(*this, Source::none()).array.shape; }
 DType Tensor::dtype() const { return detail::state_of(*this, Source::none()).array.dtype; }
 Bytes Tensor::size_bytes() const { return size() * size_of(dtype()); }
@@ -368,8 +377,24 @@ double Tensor::real_item(Source at) const {
   });
 }
 
+std::complex<double> Tensor::complex_item(Source at) const {
+  if (!is_complex(dtype())) return {item<double>(at), 0};
+  const ArrayRef& array = only_element(*this, at);
+  std::complex<double> value;
+  std::complex<float> narrow;
+  if (array.dtype == DType::c128)
+    std::memcpy(&value, array.data, sizeof(value));
+  else
+    std::memcpy(&narrow, array.data, sizeof(narrow));
+  return array.dtype == DType::c128 ? value : std::complex<double>(narrow);
+}
+
 int64_t Tensor::whole_item(Source at) const {
   const ArrayRef& array = only_element(*this, at);
+  if (is_complex(array.dtype))
+    throw UserError(
+        cat("item: the element of ", TensorType{array.dtype, array.shape}, " is complex"), at,
+        "read it as std::complex<double>, or one of its parts: td::real(z)");
   return visit_dtype(array.dtype, [&](auto element) -> int64_t {
     using T = decltype(element);
     std::memcpy(&element, array.data, sizeof(T));
@@ -396,6 +421,10 @@ const void* Tensor::dense_data(DType wanted, Source at) const {
 
 void Tensor::copy_out(DType dtype, void* to, Source at) const {
   const ArrayRef& array = detail::array_of(*this, at);
+  if (is_complex(array.dtype) && !is_complex(dtype))
+    throw UserError(
+        cat("to_vector: the elements of ", TensorType{array.dtype, array.shape}, " are complex"),
+        at, "read them as std::complex<double>, or one of their parts: td::real(z)");
   if (array.size() == 0) return;
   compile::run_copy(array, {.data = static_cast<std::byte*>(to),
                             .dtype = dtype,

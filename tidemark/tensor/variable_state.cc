@@ -122,7 +122,7 @@ void check_memory(const VariableState& state, const Tensor& value, Source at) {
 }
 
 OperandType operand_type(const Operand& operand, Source at) {
-  constexpr Weak kinds[] = {Weak::boolean, Weak::integer, Weak::floating};
+  constexpr Weak kinds[] = {Weak::boolean, Weak::integer, Weak::floating, Weak::complex};
   if (operand.tensor() == nullptr) return {.weak = kinds[operand.kind()]};
   const TensorState& state = state_of(*operand.tensor(), at);
   OperandType type{.dtype = state.array.dtype, .shape = &state.array.shape};
@@ -138,7 +138,9 @@ OperandType operand_type(const Operand& operand, Source at) {
 void check_pointwise(const VariableState& state, const BinaryOp& op, const Operand& x,
                      const char* what, Source at) {
   const OperandType types[] = {{.dtype = state.dtype, .shape = &state.shape}, operand_type(x, at)};
-  TensorType type{infer_pointwise(def_of(&op), types, at).result, state.shape};
+  const DType common = promote(types);
+  TensorType type{is_complex(common) ? common : infer_pointwise(def_of(&op), types, at).result,
+                  state.shape};
   if (types[1].shape != nullptr) broadcast_into(type.shape, *types[1].shape, what, at);
   check_type(state, type, what, "the result would be", at);
 }
@@ -189,7 +191,7 @@ void FirstValues::drop_initializers() const noexcept {
 }
 
 void tell_tapes(const VariableState& state, const Tensor& value) {
-  if (taping() && state.trainable && is_float(state.dtype))
+  if (taping() && state.trainable && is_differentiable(state.dtype))
     interpreters.recorder->saw_read(state, value);
 }
 

@@ -24,6 +24,9 @@ namespace {
 // A plain number stays a plain number.
 Tensor held(const Operand& operand) {
   if (operand.tensor() != nullptr) return *operand.tensor();
+  if (operand.kind() == 3)
+    return Tensor(std::complex<float>(std::complex<double>(operand.real(), operand.imag())),
+                  operand.at());
   if (operand.kind() == 0) return Tensor(operand.whole() != 0, operand.at());
   return operand.kind() == 1 ? Tensor(operand.whole(), operand.at())
                              : Tensor(operand.real(), operand.at());

@@ -101,7 +101,7 @@ Tensor Trace::read_assigned(const VariableState& variable, const Tensor& assigne
 }
 
 Tensor Trace::read_inside(const VariableState& variable, const Tensor& assigned, Source at) {
-  if (!is_float(variable.dtype)) return assigned;
+  if (!is_differentiable(variable.dtype)) return assigned;
   const Value value = value_of(assigned, at);
   const TensorType type = graph_.type(value);
   if (!variable.trainable) return record(def_of(&ops::stop_gradient), {{value}}, {}, type, at);

@@ -10,6 +10,8 @@ namespace tidemark::nn {
 
 inline Tensor tensor_of(const Operand& operand) {
   if (operand.tensor() != nullptr) return *operand.tensor();
+  if (operand.kind() == 3)
+    return Tensor(std::complex<double>(operand.real(), operand.imag()), operand.at());
   return operand.kind() == 2 ? Tensor(operand.real(), operand.at())
                              : Tensor(operand.whole(), operand.at());
 }

@@ -27,4 +27,21 @@ struct ArrayRef {
   }
 };
 
+// The pairs of a complex array as an array of reals, with one more axis.
+inline ArrayRef pairs_of(const ArrayRef& array) {
+  ArrayRef pairs{array.data, part_dtype(array.dtype), array.shape, {}};
+  pairs.shape.push_back(2);
+  for (const int64_t stride : array.strides) pairs.strides.push_back(2 * stride);
+  pairs.strides.push_back(1);
+  return pairs;
+}
+
+// The real (0) or the imaginary (1) parts of a complex array.
+inline ArrayRef parts_of(const ArrayRef& array, int which) {
+  const DType dtype = part_dtype(array.dtype);
+  ArrayRef parts{array.data + which * size_of(dtype), dtype, array.shape, {}};
+  for (const int64_t stride : array.strides) parts.strides.push_back(2 * stride);
+  return parts;
+}
+
 }  // namespace tidemark

@@ -98,7 +98,9 @@ double in_dtype(double value, DType dtype) {
 // The format of a tensor's elements, chosen from the elements that will be shown.
 class Style {
  public:
-  explicit Style(const std::vector<ArrayRef>& shown) {
+  // `with_plus`: numbers that are not negative have a sign too.
+  explicit Style(const std::vector<ArrayRef>& shown, bool with_plus = false)
+      : with_plus_(with_plus) {
     for (const ArrayRef& element : shown) {
       if (is_float(element.dtype)) consider(element);
     }
@@ -137,8 +139,11 @@ class Style {
 
   Digits digits(const ArrayRef& element) const {
     const double value = value_of(element);
-    if (element.dtype == DType::f32) return digits_of(static_cast<float>(value), scientific_);
-    return digits_of(shortest_of(value, element.dtype), scientific_);
+    Digits found = element.dtype == DType::f32
+                       ? digits_of(static_cast<float>(value), scientific_)
+                       : digits_of(shortest_of(value, element.dtype), scientific_);
+    if (with_plus_ && !std::signbit(value)) found.left.insert(0, "+");
+    return found;
   }
 
   void measure(const ArrayRef& element) {
@@ -161,8 +166,8 @@ class Style {
           return {};
       });
     }
-    if (std::isnan(value)) return "nan";
-    if (std::isinf(value)) return value > 0 ? "inf" : "-inf";
+    if (std::isnan(value)) return with_plus_ ? "+nan" : "nan";
+    if (std::isinf(value)) return value < 0 ? "-inf" : with_plus_ ? "+inf" : "inf";
     if (scientific_) {
       // Digits beyond those that distinguish the values are the element's own, not zeros.
       char digits[64];
@@ -170,6 +175,7 @@ class Style {
                                 std::chars_format::scientific, static_cast<int>(right_))
                       .ptr;
       std::string text(digits, end);
+      if (with_plus_ && !std::signbit(value)) text.insert(0, "+");
       if (right_ == 0) text.insert(text.find('e'), ".");
       // "e+16" becomes "e+016" where another has three digits.
       const size_t sign = text.find('e') + 1;
@@ -183,14 +189,43 @@ class Style {
   }
 
   double largest_ = 0, smallest_ = 0;
-  bool scientific_ = false;
+  bool with_plus_ = false, scientific_ = false;
   size_t left_ = 0, right_ = 0, exponent_ = 0, width_ = 0;
 };
+
+// The shortest digits that round-trip, as Python writes the parts of a complex number.
+std::string short_part(const ArrayRef& part) {
+  char text[400];
+  const double value = Style::value_of(part);
+  if (std::isnan(value)) return "nan";
+  if (std::isinf(value)) return value < 0 ? "-inf" : "inf";
+  const double most = part.dtype == DType::f64 ? 1e16 : largest_plain(part.dtype);
+  const double magnitude = std::fabs(value);
+  const bool scientific = value != 0 && (magnitude >= most || magnitude < 1e-4);
+  const auto format = scientific ? std::chars_format::scientific : std::chars_format::fixed;
+  const char* const end =
+      part.dtype == DType::f32
+          ? std::to_chars(text, text + sizeof(text), static_cast<float>(value), format).ptr
+          : std::to_chars(text, text + sizeof(text), value, format).ptr;
+  return {static_cast<const char*>(text), end};
+}
+
+std::string complex_scalar(const ArrayRef& element) {
+  const ArrayRef re = parts_of(element, 0), im = parts_of(element, 1);
+  const std::string side = short_part(im) + "j";
+  const double up = Style::value_of(re);
+  if (up == 0 && !std::signbit(up)) return side;
+  return cat("(", short_part(re), side[0] == '-' ? "" : "+", side, ")");
+}
 
 class Writer {
  public:
   Writer(const ArrayRef& array, ArrayTextStyle wanted)
-      : array_(array), wanted_(wanted), elide_(array.size() > kElideAbove), style_(shown()) {}
+      : array_(array),
+        wanted_(wanted),
+        elide_(array.size() > kElideAbove),
+        style_(shown(0)),
+        side_(is_complex(array.dtype) ? shown(1) : std::vector<ArrayRef>(), true) {}
 
   std::string text() {
     if (array_.size() == 0) return "[]";
@@ -201,6 +236,7 @@ class Writer {
   // A scalar: the shortest digits that round-trip, with an exponent if it is large for its dtype or
   // below 1e-4.
   std::string scalar() const {
+    if (is_complex(array_.dtype)) return complex_scalar(array_);
     const double value = Style::value_of(array_);
     if (!is_float(array_.dtype) || !std::isfinite(value)) return style_.padded(array_);
     const double magnitude = std::fabs(value);
@@ -240,10 +276,19 @@ class Writer {
     return list;
   }
 
-  std::vector<ArrayRef> shown() const {
+  // The elements that are shown; of complex ones, one of the parts.
+  std::vector<ArrayRef> shown(int part) const {
     std::vector<ArrayRef> list;
-    collect(array_, list);
+    collect(is_complex(array_.dtype) ? parts_of(array_, part) : array_, list);
     return list;
+  }
+
+  std::string padded(const ArrayRef& element) const {
+    if (!is_complex(array_.dtype)) return style_.padded(element);
+    std::string side = side_.padded(parts_of(element, 1));
+    // Before the spaces at the end.
+    side.insert(side.find_last_not_of(' ') + 1, "j");
+    return style_.padded(parts_of(element, 0)) + side;
   }
 
   void collect(const ArrayRef& array, std::vector<ArrayRef>& list) const {
@@ -262,7 +307,7 @@ class Writer {
     size_t column = indent;
     bool first = true;
     for (const int64_t i : picked(array.shape[0])) {
-      const std::string word = i < 0 ? "..." : style_.padded(item(array, i));
+      const std::string word = i < 0 ? "..." : padded(item(array, i));
       if (!first) text += wanted_.separator;
       if (!first && column + wanted_.separator.size() + 1 + word.size() + 1 > kLineWidth) {
         while (text.back() == ' ') text.pop_back();
@@ -297,6 +342,7 @@ class Writer {
   ArrayTextStyle wanted_;
   bool elide_;
   Style style_;
+  Style side_;  // Of imaginary parts.
 };
 
 }  // namespace

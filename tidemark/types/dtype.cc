@@ -5,8 +5,9 @@
 namespace tidemark {
 
 const char* name(DType dtype) {
-  constexpr const char* names[kDTypes] = {"f16", "bf16", "f32", "f64", "i8",  "i16", "i32",
-                                          "i64", "u8",   "u16", "u32", "u64", "bool"};
+  constexpr const char* names[kStoredDTypes] = {"f16", "bf16", "f32",  "f64", "i8",
+                                                "i16", "i32",  "i64",  "u8",  "u16",
+                                                "u32", "u64",  "bool", "c64", "c128"};
   return names[static_cast<int>(dtype)];
 }
 

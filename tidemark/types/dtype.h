@@ -3,6 +3,7 @@
 
 #include <bit>
 #include <cmath>
+#include <complex>
 #include <concepts>
 #include <cstdint>
 #include <iosfwd>
@@ -12,16 +13,35 @@
 
 namespace tidemark {
 
-enum class DType : uint8_t { f16, bf16, f32, f64, i8, i16, i32, i64, u8, u16, u32, u64, boolean };
+enum class DType : uint8_t {
+  f16,
+  bf16,
+  f32,
+  f64,
+  i8,
+  i16,
+  i32,
+  i64,
+  u8,
+  u16,
+  u32,
+  u64,
+  boolean,
+  c64,   // Pairs of f32: the real and the imaginary part.
+  c128,  // Pairs of f64.
+};
 using enum DType;
+// The dtypes that kernels compute in. Complex numbers come after them: they are stored, and
+// computed with as pairs of reals (docs/decisions/0033-complex-dtypes.md).
 inline constexpr int kDTypes = 13;
+inline constexpr int kStoredDTypes = 15;
 
 // "f32"; `boolean` prints "bool", which is a keyword of C++.
 const char* name(DType dtype);
 std::ostream& operator<<(std::ostream& out, DType dtype);
 
 constexpr int64_t size_of(DType dtype) {
-  constexpr int8_t sizes[kDTypes] = {2, 2, 4, 8, 1, 2, 4, 8, 1, 2, 4, 8, 1};
+  constexpr int8_t sizes[kStoredDTypes] = {2, 2, 4, 8, 1, 2, 4, 8, 1, 2, 4, 8, 1, 8, 16};
   return sizes[static_cast<int>(dtype)];
 }
 constexpr bool is_float(DType dtype) { return dtype <= DType::f64; }
@@ -30,6 +50,17 @@ constexpr bool is_integer(DType dtype) { return dtype >= DType::i8 && dtype <= D
 constexpr bool is_signed_integer(DType dtype) { return dtype >= DType::i8 && dtype <= DType::i64; }
 constexpr bool is_unsigned_integer(DType dtype) {
   return dtype >= DType::u8 && dtype <= DType::u64;
+}
+constexpr bool is_complex(DType dtype) { return dtype >= DType::c64; }
+// Whether gradients go through values of this dtype.
+constexpr bool is_differentiable(DType dtype) { return is_float(dtype) || is_complex(dtype); }
+// The dtype of the parts of complex numbers; of any other dtype, itself.
+constexpr DType part_dtype(DType dtype) {
+  return dtype == DType::c64 ? DType::f32 : dtype == DType::c128 ? DType::f64 : dtype;
+}
+// The complex dtype that holds numbers of a dtype; c128 if that needs more than f32.
+constexpr DType complex_dtype(DType dtype) {
+  return dtype == DType::f64 || dtype == DType::c128 ? DType::c128 : DType::c64;
 }
 // Sums and products of integers and bools are this wide, so that they rarely wrap.
 constexpr DType widened_integer(DType dtype) { return dtype == DType::u64 ? dtype : DType::i64; }
@@ -62,6 +93,9 @@ struct bfloat16 {
 
 template <class T>
 concept Number = std::is_arithmetic_v<T>;
+template <class T>
+concept ComplexNumber =
+    std::is_same_v<T, std::complex<float>> || std::is_same_v<T, std::complex<double>>;
 
 namespace detail {
 template <class T>
@@ -126,6 +160,14 @@ template <>
 struct DTypeOf<bool> {
   static constexpr DType value = DType::boolean;
 };
+template <>
+struct DTypeOf<std::complex<float>> {
+  static constexpr DType value = DType::c64;
+};
+template <>
+struct DTypeOf<std::complex<double>> {
+  static constexpr DType value = DType::c128;
+};
 }  // namespace detail
 
 template <class T>
@@ -133,7 +175,8 @@ concept Element = requires { detail::DTypeOf<std::remove_cv_t<T>>::value; };
 template <Element T>
 inline constexpr DType dtype_of = detail::DTypeOf<std::remove_cv_t<T>>::value;
 
-// Calls f with a value-initialised element of the C++ type behind `dtype`.
+// Calls f with a value-initialised element of the C++ type behind `dtype`, which is one that
+// kernels compute in.
 template <class F>
 decltype(auto) visit_dtype(DType dtype, F&& f) {
   switch (dtype) {
@@ -163,8 +206,11 @@ decltype(auto) visit_dtype(DType dtype, F&& f) {
       return f(uint64_t{});
     case DType::boolean:
       return f(bool{});
+    case DType::c64:
+    case DType::c128:
+      break;
   }
-  check_failed(__FILE__, __LINE__, "dtype", cat("unknown dtype ", static_cast<int>(dtype)));
+  check_failed(__FILE__, __LINE__, "dtype", cat("no kernel computes in ", name(dtype)));
 }
 
 // Whether an integer dtype holds `number`. Of a bool, any number is the truth value.

@@ -7,7 +7,7 @@ and have reductions, gradients may be None, and a function is traced for each sh
 import contextlib as _contextlib
 import logging as _logging
 
-from . import autodiff, bitwise, config, data, debugging, dtypes, errors, image, io, linalg, math, nest, nn, random, train  # noqa: F401
+from . import autodiff, bitwise, config, data, debugging, dtypes, errors, image, io, linalg, math, nest, nn, random, signal, train  # noqa: F401
 from . import keras  # noqa: F401
 from . import keras as _keras
 from . import missing as _missing
@@ -18,10 +18,11 @@ from .arrays import (  # noqa: F401
     reverse_sequence, roll, saturate_cast, sequence_mask, shape, shape_n, size, slice, split, squeeze, stack, strided_slice, tile, transpose,
     type_spec_from_value, unstack, where, zeros, zeros_like,
 )
+from .complex_numbers import complex  # noqa: F401
 from .control import case, cond, foldl, foldr, map_fn, scan, switch_case, vectorized_map, while_loop  # noqa: F401
 from .debugging import Assert  # noqa: F401
 from .debugging import print_v2 as print  # noqa: F401
-from .dtypes import (DType, as_dtype, bfloat16, bool, double, float16, float32, float64, half, int8, int16, int32, int64,  # noqa: F401
+from .dtypes import (DType, as_dtype, bfloat16, bool, complex64, complex128, double, float16, float32, float64, half, int8, int16, int32, int64,  # noqa: F401
                      uint8, uint16, uint32, uint64)
 from .function import executing_eagerly, function, inside_function  # noqa: F401
 from .gradients import (  # noqa: F401
@@ -90,5 +91,5 @@ def get_logger():
 
 __getattr__ = _missing.getattr_of("", globals())
 for _name, _module in (("math", math), ("linalg", linalg), ("nn", nn), ("random", random), ("debugging", debugging), ("config", config), ("data", data),
-                       ("train", train), ("bitwise", bitwise), ("image", image), ("io", io)):
+                       ("train", train), ("bitwise", bitwise), ("image", image), ("io", io), ("signal", signal)):
     _module.__getattr__, _module.__dir__ = _missing.getattr_of(_name, vars(_module)), _missing.dir_of(vars(_module))

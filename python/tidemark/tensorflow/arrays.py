@@ -47,6 +47,8 @@ def cast(x, dtype):
     if hasattr(x, "indices") and hasattr(x, "dense_shape"):
         return type(x)(cast(x.values, dtype), x.indices, x.dense_shape)
     x = convert(x)
+    if x.dtype.is_complex and not dtype.is_complex and not dtype.is_bool:  # As TensorFlow: the real parts.
+        x = wrap(td.real(x._t))
     return x if x.dtype is dtype else Tensor(td.cast(x._t, dtype._td), x._sizes if dtype.is_integer else None)
 
 

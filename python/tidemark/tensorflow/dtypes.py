@@ -21,7 +21,9 @@ class DType:
     is_integer = property(lambda self: self._kind in ("int", "uint"))
     is_unsigned = property(lambda self: self._kind == "uint")
     is_bool = property(lambda self: self._kind == "bool")
-    is_complex = property(lambda self: False)
+    is_complex = property(lambda self: self._kind == "complex")
+    has_gradient = property(lambda self: self._kind in ("float", "complex"))
+    real_dtype = property(lambda self: {"complex64": float32, "complex128": float64}.get(self.name, self))
     is_numeric = property(lambda self: self._kind != "bool")
     base_dtype = property(lambda self: self)
     as_datatype_enum = property(lambda self: _NUMBERS[self.name])
@@ -29,6 +31,8 @@ class DType:
     def _limits(self):
         if self.is_bool:
             return 0, 1
+        if self.is_complex:
+            raise TypeError(f"Cannot find the limits of {self.name}: complex numbers have no order")
         if self.name == "bfloat16":
             return -3.3895314e38, 3.3895314e38
         info = np.finfo(self._numpy) if self.is_floating else np.iinfo(self._numpy)
@@ -69,7 +73,7 @@ class DType:
 
 
 _NUMBERS = {"float32": 1, "float64": 2, "int32": 3, "uint8": 4, "int16": 5, "int8": 6, "int64": 9, "bool": 10, "bfloat16": 14,
-            "uint16": 17, "float16": 19, "uint32": 22, "uint64": 23}
+            "complex64": 8, "uint16": 17, "complex128": 18, "float16": 19, "uint32": 22, "uint64": 23}
 float16 = half = DType("float16", td.f16, np.float16, "float", 2)
 bfloat16 = DType("bfloat16", td.bf16, None, "float", 2)
 float32 = DType("float32", td.f32, np.float32, "float", 4)
@@ -83,11 +87,13 @@ uint16 = DType("uint16", td.u16, np.uint16, "uint", 2)
 uint32 = DType("uint32", td.u32, np.uint32, "uint", 4)
 uint64 = DType("uint64", td.u64, np.uint64, "uint", 8)
 bool = DType("bool", td.bool, np.bool_, "bool", 1)  # TensorFlow's name.
+complex64 = DType("complex64", td.c64, np.complex64, "complex", 8)
+complex128 = DType("complex128", td.c128, np.complex128, "complex", 16)
 
-ALL = (float16, bfloat16, float32, float64, int8, int16, int32, int64, uint8, uint16, uint32, uint64, bool)
+ALL = (float16, bfloat16, float32, float64, int8, int16, int32, int64, uint8, uint16, uint32, uint64, bool, complex64, complex128)
 _by_name = {each.name: each for each in ALL} | {"half": half, "float": float32, "double": float64, "int": int32}
 _by_td = {str(each._td): each for each in ALL}
-_by_python = {float: float32, int: int32, builtins.bool: bool}
+_by_python = {float: float32, int: int32, builtins.bool: bool, complex: complex128}
 
 
 def as_dtype(value):
@@ -114,7 +120,7 @@ def of_td(native):
     return _by_td[str(native)]
 
 
-UNKNOWN = ("complex64", "complex128", "string", "qint8", "variant", "resource")
+UNKNOWN = ("string", "qint8", "variant", "resource")
 
 
 def why_not(name):

@@ -58,7 +58,7 @@ class GradientTape:
         for leaf in nest.flatten(tensor):
             if isinstance(leaf, Variable):
                 self._watched.append(leaf)
-            if leaf.dtype.is_floating:
+            if leaf.dtype.has_gradient:
                 self._tape.watch(_native(leaf))
 
     def watched_variables(self):
@@ -83,15 +83,15 @@ class GradientTape:
     def gradient(self, target, sources, output_gradients=None, unconnected_gradients=UnconnectedGradients.NONE):
         self._ask()
         flat = nest.flatten(sources)
-        targets = [convert(t)._t for t in nest.flatten(target) if t is not None and convert(t).dtype.is_floating]
+        targets = [convert(t)._t for t in nest.flatten(target) if t is not None and convert(t).dtype.has_gradient]
         zero = _zeros(unconnected_gradients)
-        wanted = [s for s in flat if s is not None and s.dtype.is_floating]
+        wanted = [s for s in flat if s is not None and s.dtype.has_gradient]
         options = {}
         if output_gradients is not None:
             options["output_gradients"] = [convert(g)._t for g in nest.flatten(output_gradients)]
         found = self._tape.gradient(targets, [_native(s) for s in wanted], unconnected="none", **options) if targets and wanted else [None] * len(wanted)
         by_source = iter(found)
-        return nest.pack_sequence_as(sources, [_outside(next(by_source), s, zero) if s is not None and s.dtype.is_floating else None for s in flat])
+        return nest.pack_sequence_as(sources, [_outside(next(by_source), s, zero) if s is not None and s.dtype.has_gradient else None for s in flat])
 
     @op
     def jacobian(self, target, sources, unconnected_gradients=UnconnectedGradients.NONE, parallel_iterations=None, experimental_use_pfor=True):
@@ -147,7 +147,7 @@ def run_traced(f, tensors):
         return f()
     except NeedsTape:
         with td.GradientTape(persistent=True) as tape:
-            floats = [t for t in tensors if dtypes.of_td(t.dtype).is_floating]
+            floats = [t for t in tensors if dtypes.of_td(t.dtype).has_gradient]
             if floats:
                 tape.watch(floats)
             _trace_tapes[-1] = tape

@@ -5,12 +5,12 @@ from . import dtypes
 
 # Ops that Tidemark does not have yet, by the name's last part.
 NO_OP = {
-    "eig", "eigvals", "logm", "sqrtm", "tridiagonal_solve", "fft", "fft2d", "fft3d", "ifft", "ifft2d", "ifft3d", "rfft", "rfft2d", "irfft",
-    "irfft2d", "igamma", "igammac", "lbeta",
+    "eig", "eigvals", "logm", "sqrtm", "tridiagonal_solve", "igamma", "igammac", "lbeta",
     "betainc", "zeta", "erfcinv", "ndtri", "bessel_i0", "bessel_i1", "gamma", "poisson", "stateless_gamma", "stateless_poisson",
     "stateless_binomial", "fixed_unigram_candidate_sampler", "ctc_loss", "ctc_greedy_decoder", "ctc_beam_search_decoder", "erosion2d", "dilation2d",
     "max_pool_with_argmax", "fractional_max_pool", "fractional_avg_pool", "local_response_normalization", "lrn",
-    "complex", "real", "imag", "conj", "angle", "quantize", "dequantize",
+    "stft", "inverse_stft", "dct", "idct", "mdct", "inverse_mdct", "frame", "overlap_and_add", "linear_to_mel_weight_matrix",
+    "mfccs_from_log_mel_spectrograms", "quantize", "dequantize",
 }
 REFUSED = {
     "saved_model": "save the Variables instead: tf.train.Checkpoint(model=model).write(path) writes safetensors, and model.save_weights(path) too",
@@ -19,7 +19,6 @@ REFUSED = {
     "ragged": "ragged tensors are not here: tf.data.Dataset.padded_batch and tf.sequence_mask pad rows",
     "RaggedTensor": "ragged tensors are not here: tf.data.Dataset.padded_batch and tf.sequence_mask pad rows",
     "SparseTensor": "sparse tensors are not here: tf.gather and tf.math.segment_sum compute on rows",
-    "signal": "transforms are in td.fft, where complex numbers are pairs of reals on the last axis",
     "distribute": "Tidemark computes in one process, on all its threads",
     "lite": "Tidemark runs its own programs; td.function(f).plan(...) says what they need",
     "compat": "TensorFlow 1 is not here: its names of version 2 are",

@@ -99,6 +99,9 @@ class Tensor:
     def __float__(self):
         return float(td.reshape(self._t, [])) if self._t.ndim else float(self._t)
 
+    def __complex__(self):
+        return complex(td.reshape(self._t, [])) if self._t.ndim else complex(self._t)
+
     def __index__(self):
         if not self.dtype.is_integer:
             raise TypeError(f"only integer scalar tensors can be converted to an index; this one is {self.dtype.name}")
@@ -190,13 +193,15 @@ def _default_dtype(value):
     """The dtype of Python's numbers: int32, float32, bool, by the first number in nested lists."""
     while isinstance(value, (list, tuple)) and len(value):
         kinds = [_default_dtype(v) for v in value] if not isinstance(value[0], (list, tuple)) else [_default_dtype(value[0])]
-        return dtypes.float32 if dtypes.float32 in kinds else kinds[0]
+        return next((kind for kind in (dtypes.complex128, dtypes.float32) if kind in kinds), kinds[0])
     if isinstance(value, (bool, np.bool_)):
         return dtypes.bool
     if isinstance(value, (numbers.Integral,)) and not isinstance(value, np.generic):
         return dtypes.int32
     if isinstance(value, float) and not isinstance(value, np.generic):
         return dtypes.float32
+    if isinstance(value, complex) and not isinstance(value, np.generic):
+        return dtypes.complex128
     return dtypes.as_dtype(value.dtype) if hasattr(value, "dtype") else dtypes.float32
 
 
@@ -228,6 +233,8 @@ def _from_lists(value, dtype):
     if array.dtype.kind in "US":
         raise TypeError(f"Cannot convert {value!r} to a tensor: Tidemark has no tensors of texts")
     if dtype.is_integer and array.dtype.kind == "f" and array.size:
+        raise TypeError(f"Cannot convert {value!r} to EagerTensor of dtype {dtype.name}")
+    if array.dtype.kind == "c" and not dtype.is_complex:
         raise TypeError(f"Cannot convert {value!r} to EagerTensor of dtype {dtype.name}")
     if dtype.is_bool != (array.dtype.kind == "b") and array.size:
         raise TypeError(f"Cannot convert {value!r} to EagerTensor of dtype {dtype.name}")
@@ -268,7 +275,7 @@ def convert(value, dtype=None, hint=None):
         raise InvalidArgumentError(f"{value}: the bounds are known only at run time, and so the size of the tensor is not; loop over it: for i in tf.range(n)")
     if value is None:
         raise ValueError("Attempt to convert a value (None) with an unsupported type (<class 'NoneType'>) to a Tensor.")
-    if isinstance(value, (bool, int, float, list, tuple)):
+    if isinstance(value, (bool, int, float, complex, list, tuple)):
         if hint is not None and dtype is None:
             return _hinted(value, dtypes.as_dtype(hint))
         return _from_lists(value, dtype)
@@ -353,7 +360,7 @@ def _beside(value, dtype):
 def floats(x, what):
     """A tensor for an op that takes floats only."""
     x = convert(x)
-    if not x.dtype.is_floating:
+    if not x.dtype.has_gradient:
         raise InvalidArgumentError(f"{what}: TensorFlow takes floats here, and this tensor is {x.dtype.name}{x.shape}; write tf.cast(x, tf.float32)")
     return x
 

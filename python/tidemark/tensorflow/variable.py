@@ -24,7 +24,7 @@ class Variable:
         self._shape = None if shape is None else TensorShape(shape)
         self.constraint, self._handle_name = constraint, name or "Variable"
         self._trainable = True if trainable is None else bool(trainable)
-        trains = self._trainable and value.dtype.is_floating
+        trains = self._trainable and value.dtype.has_gradient
         self._make(value, trains)
 
     def _make(self, value, trains):

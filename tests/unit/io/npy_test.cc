@@ -193,8 +193,8 @@ TEST(LoadNpyErrors, SayWhatIsWrongInTheDict) {
   EXPECT_EQ(said(npy(dict("'<f4'", "(4294967296, 4294967296, 0)"), "")),
             "load_npy: x.npy, byte 0: a shape of [4294967296, 4294967296, 0] has more bytes than "
             "fit 63 bits");
-  EXPECT_EQ(said(npy(dict("'<c8'", "(1,)"), "12345678")),
-            "load_npy: x.npy, byte 25: the elements are '<c8', which Tidemark does not support\n"
+  EXPECT_EQ(said(npy(dict("'<c32'", "(1,)"), "12345678")),
+            "load_npy: x.npy, byte 26: the elements are '<c32', which Tidemark does not support\n"
             "  convert them in NumPy: a.astype('float32')");
   EXPECT_EQ(said(npy(dict("[('a', '<f4')]", "(1,)"), "1234")),
             "load_npy: x.npy, byte 21: the elements are records\n"

@@ -106,10 +106,11 @@ TEST(LoadSafetensorsErrors, SayWhatIsWrongWithATensor) {
             start + "61: tensor \"a\" is f32[2] and takes 8 bytes, its offsets are 0 to 4");
   EXPECT_EQ(said(file_of(one(R"({"dtype":"U8","shape":[2],"data_offsets":[4,2]})"), "1234")),
             start + "60: tensor \"a\" is u8[2] and takes 2 bytes, its offsets are 4 to 2");
-  EXPECT_EQ(said(file_of(one(R"({"dtype":"C8","shape":[2],"data_offsets":[0,2]})"), "12")),
-            start +
-                "26: a tensor has the dtype \"C8\", which Tidemark does not support\n"
-                "  supported are F16, BF16, F32, F64, BOOL and integers: convert it before saving");
+  EXPECT_EQ(
+      said(file_of(one(R"({"dtype":"C8","shape":[2],"data_offsets":[0,2]})"), "12")),
+      start +
+          "26: a tensor has the dtype \"C8\", which Tidemark does not support\n"
+          "  supported are F16, BF16, F32, F64, C64, BOOL and integers: convert it before saving");
   EXPECT_EQ(said(file_of(one(R"({"dtype":"U8","shape":[-2],"data_offsets":[0,2]})"), "12")),
             start + "36: a size or an offset is not a whole number");
   EXPECT_EQ(said(file_of(one(R"({"dtype":"U8","shape":[NaN],"data_offsets":[0,2]})"), "12")),

@@ -130,7 +130,8 @@ void add_by_family(Maker& make, const OpDef& op) {
 void add_structure(Maker& make) {
   const Value x = make.parameter(DType::f32, {2, 3});
   make.add(ops::cast, {x}, attributes(DType::bf16));
-  make.add(ops::reshape, {x}, attributes(Sizes{3, 2}));
+  const Value pairs = make.add(ops::reshape, {x}, attributes(Sizes{3, 2}));
+  make.add(ops::view_as_real, {make.add(ops::view_as_complex, {pairs})});
   make.add(ops::transpose, {x}, attributes(Integers{1, 0}));
   make.add(ops::stop_gradient, {x});
   make.add(ops::transfer, {x}, attributes(int64_t{1}));
@@ -512,7 +513,7 @@ TEST(TextErrors, NameWhatWasExpectedAndFound) {
                "p.tm:1:16: expected a value, an op or 'return', found '?'" + kGrammar);
   expect_error("function f(%x: f33[])",
                "p.tm:1:16: expected a dtype, found 'f33'\n  the dtypes are f16, bf16, f32, f64, "
-               "i8, i16, i32, i64, u8, u16, u32, u64 and bool");
+               "i8, i16, i32, i64, u8, u16, u32, u64, bool, c64 and c128");
   expect_error("function f(%x: f32[n])",
                "p.tm:1:20: expected a size, found 'n'\n  a size is a number from 0 up, or ? for an "
                "open size");
@@ -593,6 +594,9 @@ TEST(TextErrors, OfTypes) {
   expect_node_error("%y: f32[] = exp(%i)",
                     "p.tm:2:13: exp: does not compute in i32\n  programs do not promote dtypes: "
                     "add a cast node for the operand");
+  expect_node_error("%y: c64[2] = cast(%i) {dtype = c64}",
+                    "p.tm:2:14: cast: does not compute in c64\n  compute on pairs: view_as_real "
+                    "before it, view_as_complex behind it");
   expect_node_error("%y: f32[] = where(%s, %s, %s)",
                     "p.tm:2:13: where: the condition is f32[], not bool\n  add a cast node or a "
                     "comparison before it");

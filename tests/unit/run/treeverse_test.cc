@@ -113,6 +113,16 @@ TEST(Treeverse, OnlineStaysNearTheOptimumBehindThat) {
   }
 }
 
+TEST(Treeverse, WhatIsRepeatedOnlineIsKnownBeforeTheLoopRuns) {
+  for (int64_t slots = 1; slots < 9; ++slots) {
+    for (int64_t trips = 0; trips < 150; ++trips) {
+      const int64_t again = walk(trips, slots, false).advances - std::max<int64_t>(0, trips - 1);
+      ASSERT_EQ(repeated_trips_online(trips, slots), again) << trips << ' ' << slots;
+    }
+  }
+  EXPECT_EQ(repeated_trips_online(-1, 4), 0);  // No bound is known.
+}
+
 TEST(Treeverse, EverySoManyTripsRunsEachTripOnceMore) {
   for (const int64_t every : {1, 3, 10, 33}) {
     for (const int64_t trips : {0, 1, 2, 9, 10, 11, 100, 1'000}) {

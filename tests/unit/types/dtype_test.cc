@@ -8,6 +8,8 @@
 #include <limits>
 #include <type_traits>
 
+#include "tidemark/types/stored.h"
+
 namespace tidemark {
 namespace {
 
@@ -22,9 +24,9 @@ double f16_by_formula(uint16_t bits) {
 }
 
 TEST(Integers, HaveTheLimitsOfTheirTypes) {
-  for (int i = 0; i < kDTypes; ++i) {
+  for (int i = 0; i < kStoredDTypes; ++i) {
     const auto dtype = static_cast<DType>(i);
-    visit_dtype(dtype, [&]<class T>(T) {
+    visit_stored(dtype, [&]<class T>(T) {
       EXPECT_EQ(size_of(dtype), static_cast<int64_t>(sizeof(T))) << dtype;
       EXPECT_EQ(dtype_of<T>, dtype);
       EXPECT_EQ(is_integer(dtype), std::is_integral_v<T> && !(std::is_same_v<T, bool>)) << dtype;

@@ -110,11 +110,17 @@ void run_pointwise(const OpDef& op, std::span<const Input> operands, const Point
 }
 
 void run_copy(const ArrayRef& from, const ArrayRef& to) {
+  if (is_complex(to.dtype)) {
+    if (is_complex(from.dtype)) return run_copy(pairs_of(from), pairs_of(to));
+    run_copy(from, parts_of(to, 0));
+    return run_fill(0, parts_of(to, 1));
+  }
   const Input input{.array = &from};
   run_pointwise(def_of(&ops::cast), {&input, 1}, {.compute = {from.dtype}, .result = to.dtype}, to);
 }
 
 void run_fill(uint64_t number, const ArrayRef& to) {
+  TIDEMARK_CHECK(!is_complex(to.dtype), "complex numbers are filled in part by part");
   const Input input{.number = number};
   run_pointwise(def_of(&ops::cast), {&input, 1}, {.compute = {to.dtype}, .result = to.dtype}, to);
 }

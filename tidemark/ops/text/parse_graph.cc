@@ -228,7 +228,7 @@ class Parser {
   DType read_dtype() {
     const Token token = next_;
     if (token.kind == Token::name) {
-      for (int i = 0; i < kDTypes; ++i) {
+      for (int i = 0; i < kStoredDTypes; ++i) {
         const auto dtype = static_cast<DType>(i);
         if (token.text != name(dtype)) continue;
         take();
@@ -236,7 +236,8 @@ class Parser {
       }
     }
     fail(token, cat("expected a dtype, found ", shown(token)),
-         "the dtypes are f16, bf16, f32, f64, i8, i16, i32, i64, u8, u16, u32, u64 and bool");
+         "the dtypes are f16, bf16, f32, f64, i8, i16, i32, i64, u8, u16, u32, u64, bool, c64 and "
+         "c128");
   }
 
   TensorType read_type() {

@@ -180,7 +180,7 @@ std::vector<bool> depending_results(const Graph& graph, const Node& node,
     results.assign(results.size(), true);
   }
   for (size_t r = 0; r < results.size(); ++r)
-    results[r] = results[r] && is_float(node.results[r].dtype);
+    results[r] = results[r] && is_differentiable(node.results[r].dtype);
   return results;
 }
 

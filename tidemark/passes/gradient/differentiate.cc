@@ -58,7 +58,8 @@ class Backward {
   std::vector<bool> active_inputs(const Node& node) const {
     std::vector<bool> inputs;
     for (const Value input : node.inputs)
-      inputs.push_back(active_.contains(key_of(input)) && is_float(graph_.type(input).dtype));
+      inputs.push_back(active_.contains(key_of(input)) &&
+                       is_differentiable(graph_.type(input).dtype));
     return inputs;
   }
 

@@ -18,7 +18,7 @@ namespace {
 // not a float.
 Term gradient_term(Term gradient, Term result) {
   if (gradient) return gradient;
-  if (!is_float(result.dtype())) return {};
+  if (!is_differentiable(result.dtype())) return {};
   return result.like(0);
 }
 

@@ -83,13 +83,13 @@ std::vector<TensorType> residuals_of_trip(const Graph& graph, const Node& loop) 
       continue;
     }
     if (std::none_of(node.results.begin(), node.results.end(),
-                     [](const TensorType& type) { return is_float(type.dtype); }))
+                     [](const TensorType& type) { return is_differentiable(type.dtype); }))
       continue;
     std::vector<TensorType> types;
     std::vector<bool> wanted;
     for (const Value input : node.inputs) {
       types.push_back(graph.type(input));
-      wanted.push_back(is_float(types.back().dtype));
+      wanted.push_back(is_differentiable(types.back().dtype));
     }
     if (std::find(wanted.begin(), wanted.end(), true) == wanted.end()) continue;
     const uint32_t bits = read_by_rule(*node.op, node.attrs, types, node.results, wanted);
