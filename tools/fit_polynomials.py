@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Prints the coefficients that the headers tidemark/loops/math*.h and atan2 in tidemark/ops hold.
+"""Prints the coefficients that the headers tidemark/loops/math*.h and the angles and erfinv in tidemark/ops hold.
 
 Each row of `fits` is one polynomial: the function it stands for, the interval, its degree, and the
 weight of an error at t (an error is judged after it has been multiplied by the weight, so a weight
@@ -111,6 +111,10 @@ def fits():
     yield ("log_tail_f32", "(log1p(f) - f + f^2/2) / f^3", "f32", log_tail, log_weight,
            f_low, f_high, 7)
 
+    log2_factor = away_from_zero(lambda f: m.log1p(f) / (f * ln2), 1 / ln2)
+    yield ("wide_log2_f32", "log2(1 + f) / f", "f64", log2_factor, lambda f: 1 / log2_factor(f),
+           f_low, f_high, 13)
+
     # log((1 + s) / (1 - s)) = 2 atanh(s), in z = s^2.
     z_end = (root(mpf(2)) - 1) ** 4
     atanh2 = lambda z: 2 * m.atanh(root(z)) / root(z)
@@ -140,6 +144,25 @@ def fits():
     yield ("atan_tail_f64", "(atan(u)/u - 1) / z", "f64",
            away_from_zero(lambda z: (m.atan(root(z)) / root(z) - 1) / z, -mpf(1) / 3),
            lambda z: z + tiny, 0, z_end, 10)
+    # For slopes up to 1, in f64 to be rounded to f32, and in f32; and for sines up to 1/2.
+    atan_tail = away_from_zero(lambda z: (m.atan(root(z)) / root(z) - 1) / z, -mpf(1) / 3)
+    atan_weight = away_from_zero(lambda z: z * root(z) / m.atan(root(z)), tiny)
+    for name, format, degree in (("atan_slope_for_f32", "f64", 12), ("atan_slope_f32", "f32", 8)):
+        yield name, "(atan(u)/u - 1) / z", format, atan_tail, atan_weight, 0, 1, degree
+    yield ("asin_f32", "(asin(u)/u - 1) / z", "f32",
+           away_from_zero(lambda z: (m.asin(root(z)) / root(z) - 1) / z, mpf(1) / 6),
+           away_from_zero(lambda z: z * root(z) / m.asin(root(z)), tiny), 0, mpf("0.251"), 4)
+
+    # erfinv(x) / x by w = -log(1 - x^2).
+    def erfinv_factor(w):
+        x = root(-m.expm1(-w))
+        return m.erfinv(x) / x if w > mpf("1e-12") else root(m.pi) / 2
+    near = lambda t: erfinv_factor(t + mpf(5) / 2)
+    far = lambda t: erfinv_factor((t + 3) ** 2)
+    yield ("erfinv_near_f32", "erfinv(x)/x in w - 2.5", "f32", near, lambda t: 1 / near(t),
+           -mpf(5) / 2, mpf(5) / 2, 9)
+    yield ("erfinv_far_f32", "erfinv(x)/x in sqrt(w) - 3", "f32", far, lambda t: 1 / far(t),
+           root(mpf(5)) - 3, 1, 9)
 
     erf_tail = away_from_zero(lambda s: m.erf(root(s)) / root(s) - 1, 2 / root(m.pi) - 1)
     log_erfc = lambda x: m.log(m.erfc(x))
@@ -150,12 +173,21 @@ def fits():
                m.erfc, 1, end, far_degree)
 
     # Nearly constant in t = (x - k) / (x + k), from x = 0 to where erfc underflows.
-    for format, k, end, degree in (("f32", 2, 11, 10), ("f64", 4, 28, 22)):
-        def scaled_erfc(t, k=k):
-            x = k * (1 + t) / (1 - t)
-            return (1 + 2 * x) * m.exp(x * x) * m.erfc(x)
-        yield ("erfc_" + format, f"(1 + 2x) exp(x^2) erfc(x), k = {k}", format, scaled_erfc,
-               lambda t: mpf(1), -1, mpf(end - k) / (end + k), degree)
+    def scaled_erfc(t, k):
+        x = k * (1 + t) / (1 - t)
+        return x, m.exp(x * x) * m.erfc(x)
+
+    def with_2_f32(t):
+        x, value = scaled_erfc(t, 2)
+        return (x + 2) / 2 * value
+
+    def with_4_f64(t):
+        x, value = scaled_erfc(t, 4)
+        return (1 + 2 * x) * value
+    yield ("erfc_f32", "(1 + x/2) exp(x^2) erfc(x), k = 2", "f32", with_2_f32,
+           lambda t: 1 / with_2_f32(t), -1, mpf(9) / 13, 10)
+    yield ("erfc_f64", "(1 + 2x) exp(x^2) erfc(x), k = 4", "f64", with_4_f64,
+           lambda t: mpf(1), -1, mpf(24) / 32, 22)
 
 
 def hexadecimal(x):

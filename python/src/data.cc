@@ -551,7 +551,7 @@ std::optional<int64_t> count_of(const Dataset& dataset) {
 
 void bind_walks(nb::module_& data, nb::class_<Dataset>& dataset) {
   nb::class_<DatasetIterator>(data, "DatasetIterator", nb::type_slots(slots<DatasetIterator>()),
-                              nb::is_weak_referenceable())
+                              nb::is_weak_referenceable(), "One pass over a Dataset.")
       .def("__iter__", [](nb::handle self) { return nb::borrow(self); })
       .def("__next__", &DatasetIterator::next)
       .def("position", &DatasetIterator::position);
@@ -590,7 +590,7 @@ void bind_walks(nb::module_& data, nb::class_<Dataset>& dataset) {
 void bind_plan(nb::module_& data, nb::class_<Dataset>& dataset) {
   using data::DatasetPlan;
   using data::StageBytes;
-  nb::class_<StageBytes>(data, "StageBytes")
+  nb::class_<StageBytes>(data, "StageBytes", "What one stage of a Dataset holds.")
       .def_ro("stage", &StageBytes::stage)
       .def_prop_ro("line", [](const StageBytes& stage) { return stage.at.text(); })
       .def_ro("bytes", &StageBytes::bytes)

@@ -323,7 +323,7 @@ io::RestoreReport load_weights(const PathText& path, nb::handle model, nb::handl
 void bind_io(nb::module_& module) {
   nb::module_ io = module.def_submodule("io", "Files of NumPy, safetensors, and checkpoints.");
   bind_files(io);
-  nb::class_<io::RestoreReport>(io, "RestoreReport")
+  nb::class_<io::RestoreReport>(io, "RestoreReport", "What a load found in the file.")
       .def_ro("loaded", &io::RestoreReport::loaded)
       .def_ro("missing", &io::RestoreReport::missing, "Names that are not in the file.")
       .def_ro("unexpected", &io::RestoreReport::unexpected, "Names that are only in the file.");

@@ -70,18 +70,19 @@ void bind_queries(nb::module_& memory) {
 }
 
 void bind_tables(nb::module_& memory) {
-  nb::class_<memory::LiveRow>(memory, "LiveRow")
+  nb::class_<memory::LiveRow>(memory, "LiveRow",
+                              "The tensors that one line has made and that are alive.")
       .def_ro("line", &memory::LiveRow::line)
       .def_ro("bytes", &memory::LiveRow::bytes)
       .def_ro("count", &memory::LiveRow::count)
       .def_ro("viewed", &memory::LiveRow::viewed)
       .def_ro("pinned", &memory::LiveRow::pinned);
-  nb::class_<memory::Live>(memory, "Live")
+  nb::class_<memory::Live>(memory, "Live", "The tensors that are alive, line by line.")
       .def_ro("rows", &memory::Live::rows)
       .def_ro("total", &memory::Live::total)
       .def("__str__", printed<memory::Live>)
       .def("__repr__", printed<memory::Live>);
-  nb::class_<memory::Waiting>(memory, "Waiting")
+  nb::class_<memory::Waiting>(memory, "Waiting", "Calls that wait for memory.")
       .def_ro("calls", &memory::Waiting::calls, "Calls that wait now.")
       .def_ro("bytes", &memory::Waiting::bytes, "The bytes that they ask for, all together.")
       .def_ro("longest_ms", &memory::Waiting::longest_ms, "How long the first has waited.")
@@ -89,10 +90,10 @@ void bind_tables(nb::module_& memory) {
       .def_ro("refused", &memory::Waiting::refused, "Calls whose time was up, so far.")
       .def("__str__", printed<memory::Waiting>)
       .def("__repr__", printed<memory::Waiting>);
-  nb::class_<memory::LedgerRow>(memory, "LedgerRow")
+  nb::class_<memory::LedgerRow>(memory, "LedgerRow", "What one part of the library holds.")
       .def_ro("name", &memory::LedgerRow::name)
       .def_prop_ro("bytes", [](const memory::LedgerRow& row) { return Bytes(row.bytes); });
-  nb::class_<memory::Ledger>(memory, "Ledger")
+  nb::class_<memory::Ledger>(memory, "Ledger", "Everything that the library holds, part by part.")
       .def_ro("rows", &memory::Ledger::rows)
       .def_ro("held", &memory::Ledger::held)
       .def_ro("resident", &memory::Ledger::resident)
@@ -136,12 +137,12 @@ void bind_scopes(nb::module_& module, nb::module_& memory) {
 }
 
 void bind_reports(nb::module_& module) {
-  nb::enum_<Growth>(module, "Growth")
+  nb::enum_<Growth>(module, "Growth", "What a watched loop does with memory.")
       .value("flat", Growth::flat)
       .value("filling", Growth::filling)
       .value("growing", Growth::growing)
       .value("cannot_tell", Growth::cannot_tell);
-  nb::class_<GrowthRow>(module, "GrowthRow")
+  nb::class_<GrowthRow>(module, "GrowthRow", "Something that grew in a watched loop.")
       .def_ro("kind", &GrowthRow::kind)
       .def_ro("growth", &GrowthRow::growth)
       .def_ro("filled", &GrowthRow::filled)
@@ -152,14 +153,14 @@ void bind_reports(nb::module_& module) {
       .def_ro("count_per_step", &GrowthRow::count_per_step)
       .def_ro("bytes_per_step", &GrowthRow::bytes_per_step)
       .def_ro("holders", &GrowthRow::holders);
-  nb::class_<TraceRow>(module, "TraceRow")
+  nb::class_<TraceRow>(module, "TraceRow", "A function that was traced again in a watched loop.")
       .def_ro("name", &TraceRow::name)
       .def_ro("line", &TraceRow::line)
       .def_ro("traced", &TraceRow::traced)
       .def_ro("reason", &TraceRow::reason)
       .def_ro("captured", &TraceRow::captured)
       .def_ro("captured_bytes", &TraceRow::captured_bytes);
-  nb::class_<WatchPoint>(module, "WatchPoint")
+  nb::class_<WatchPoint>(module, "WatchPoint", "The bytes in use after a step of a watched loop.")
       .def_ro("step", &WatchPoint::step)
       .def_ro("in_use", &WatchPoint::in_use);
   nb::class_<WatchReport>(module, "WatchReport",

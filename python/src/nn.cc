@@ -33,7 +33,9 @@ struct InitializerObject {
 void bind_initializers(nb::module_& nn) {
   nb::module_ all = nn.def_submodule(
       "initializers", "Initial values of parameters: functions of a shape and a dtype.");
-  nb::class_<InitializerObject>(all, "Initializer", nb::dynamic_attr())
+  nb::class_<InitializerObject>(
+      all, "Initializer", nb::dynamic_attr(),
+      "The initial value of a parameter: a function of its shape and dtype.")
       .def(
           "__call__",
           [](const InitializerObject& initializer, nb::handle shape, DType dtype) {
@@ -299,7 +301,7 @@ Tensor predict(nb::handle model, nb::handle x, const nn::PredictOptions& options
 }
 
 void bind_summary(nb::module_& nn) {
-  nb::class_<nn::SummaryRow>(nn, "SummaryRow")
+  nb::class_<nn::SummaryRow>(nn, "SummaryRow", "A layer of a summary.")
       .def_ro("name", &nn::SummaryRow::name)
       .def_ro("kind", &nn::SummaryRow::kind)
       .def_ro("output", &nn::SummaryRow::output)

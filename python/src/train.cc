@@ -289,7 +289,8 @@ void bind_kind(nb::module_& nn, const char* name, const char* doc, double rate, 
 }
 
 void bind_adam(nb::module_& nn) {
-  nb::class_<nn::Adam, nn::Optimizer>(nn, "Adam")
+  nb::class_<nn::Adam, nn::Optimizer>(nn, "Adam",
+                                      "Steps by running means of the gradient and of its square.")
       .def(
           "__init__",
           [](nn::Adam* self, nb::handle rate, double beta1, double beta2, double epsilon,

@@ -1,4 +1,6 @@
 """Texts of errors and warnings in Python's words."""
+import inspect
+
 import numpy as np
 import pytest
 
@@ -67,6 +69,21 @@ REMEDIES = {
     lambda: td.while_loop(lambda x: x.sum() < 9, lambda x: td.concat([x, x]), td.ones(2)): "give it the same shape, or declare which sizes may change: shape_invariants=[(None,)]",
     lambda: nn.losses.mse(np.zeros((2, 3)), np.zeros((3, 2))): "reshape one of them: td.reshape(y_true, y_pred.shape)",
 }
+
+
+def undocumented(module, path):
+    for name in dir(module):
+        value = getattr(module, name)
+        if name.startswith("_") or name == "autograph":
+            continue
+        if inspect.ismodule(value) and value.__name__.startswith("tidemark"):
+            yield from undocumented(value, f"{path}.{name}")
+        elif callable(value) and not value.__doc__:
+            yield f"{path}.{name}"
+
+
+def test_every_name_has_a_docstring():
+    assert list(undocumented(td, "td")) == []
 
 
 @pytest.mark.parametrize("call", REMEDIES, ids=lambda call: REMEDIES[call])

@@ -57,6 +57,9 @@ constexpr ExprInfo kInfo[] = {
     {"shift_left", 2, Domain::integers},
     {"shift_right", 2, Domain::integers},
     {"select", 3, Domain::any},
+    {"copysign", 2, Domain::floats},
+    {"log2", 1, Domain::floats},
+    {"log10", 1, Domain::floats},
 };
 static_assert(std::size(kInfo) == kExprOps);
 
@@ -94,6 +97,10 @@ const char* name(Monoid monoid) {
 
 int arity(ExprOp op) { return info(op).arity; }
 
+bool is_elementary(ExprOp op) {
+  return (op >= ExprOp::exp && op <= ExprOp::erfc) || op == ExprOp::log2 || op == ExprOp::log10;
+}
+
 bool is_defined(ExprOp op, DType dtype, DType operand) {
   if (op == ExprOp::index) return dtype == DType::i64;
   if (info(op).arity == 0 || op == ExprOp::cast) return true;
@@ -105,7 +112,7 @@ bool is_defined(Monoid monoid, DType dtype) { return is_defined(combiner(monoid)
 
 int work_of(const Expr& expr) {
   if (arity(expr.op) == 0) return 0;
-  if (expr.op >= ExprOp::exp && expr.op <= ExprOp::erfc) return 8;
+  if (is_elementary(expr.op)) return 8;
   switch (expr.op) {
     case ExprOp::power:
       return 24;

@@ -5,12 +5,14 @@
 
 namespace tidemark {
 
-inline constexpr int kExprOps = static_cast<int>(ExprOp::select) + 1;
+inline constexpr int kExprOps = static_cast<int>(ExprOp::log10) + 1;
 inline constexpr int kMonoids = static_cast<int>(Monoid::maximum) + 1;
 
 const char* name(ExprOp op);
 const char* name(Monoid monoid);
 int arity(ExprOp op);
+// exp, log, sin and the like, of one float.
+bool is_elementary(ExprOp op);
 
 // Whether an expression of `dtype` may apply `op` to operands of `operand` (of a select: the two
 // values; of ops without operands: ignored). f16 and bf16 are loaded, cast and selected; all else

@@ -47,11 +47,25 @@ TIDEMARK_INLINE V exp_polynomial_f32(V r) {
                     0.0013950540451332927);
 }
 
-// exp(x), to 1 ulp.
+// Whether exp(x) is normal, and no step on the way to it leaves the range.
 template <class V>
-TIDEMARK_INLINE V exp_f32(V x) {
+TIDEMARK_INLINE auto exp_is_ordinary_f32(V x) {
+  return less(abs(x), like(x, 87.0));
+}
+
+// exp(x + tail) for a tail far below x, where exp(x) is ordinary.
+template <class V>
+TIDEMARK_INLINE V exp_of_ordinary_sum_f32(V x, V tail) {
   const auto [shifted, whole, rest] = split_exponent_f32(x);
-  const V value = exp_polynomial_f32(rest);
+  const V power = from_bits(shift_left(bits(shifted), 23) + bits(like(x, 1.0)));
+  return exp_polynomial_f32(rest + tail) * power;
+}
+
+// exp(x + tail) for a tail far below x and any x.
+template <class V>
+TIDEMARK_INLINE V exp_of_sum_f32(V x, V tail) {
+  const auto [shifted, whole, rest] = split_exponent_f32(x);
+  const V value = exp_polynomial_f32(rest + tail);
   // 2^whole may lie outside the normal range (-150 to 128 happen), so it is applied as two factors
   // that do not; only the second product can round.
   const auto small = less(x, like(x, -80.0));
@@ -61,6 +75,18 @@ TIDEMARK_INLINE V exp_f32(V x) {
   const V ordinary = value * power * second;
   const V not_small = select(less(x, like(x, -104.0)), like(x, 0.0), ordinary);
   return select(less(like(x, 89.0), x), like(x, __builtin_inf()), not_small);
+}
+
+// exp(x) where it is ordinary, in fewer steps and with the same bits.
+template <class V>
+TIDEMARK_INLINE V exp_ordinary_f32(V x) {
+  return exp_of_ordinary_sum_f32(x, like(x, -0.0));
+}
+
+// exp(x), to 1 ulp.
+template <class V>
+TIDEMARK_INLINE V exp_f32(V x) {
+  return exp_of_sum_f32(x, like(x, -0.0));
 }
 
 // expm1(x), to 2 ulp.
@@ -105,19 +131,38 @@ TIDEMARK_INLINE V log_of_split_f32(V exponent, V f) {
   return fma(exponent, like(f, 0x1.62e4p-1), f + rest);
 }
 
-// log(x), to 1 ulp. log(0) is -infinity, and the log of a negative number NaN.
+// Whether x is positive, finite and not denormal.
 template <class V>
-TIDEMARK_INLINE V log_f32(V x) {
+TIDEMARK_INLINE auto log_is_ordinary_f32(V x) {
+  return both(less_equal(like(x, 0x1p-126), x), less(x, like(x, __builtin_inf())));
+}
+
+// log(x) of an ordinary x, in fewer steps and with the same bits.
+template <class V>
+TIDEMARK_INLINE V log_ordinary_f32(V x) {
+  const auto [exponent, fraction] = split_mantissa_f32(x);
+  return log_of_split_f32(exponent, fraction);
+}
+
+// The logarithm of x, given its value for finite x > 0: that of 0 is -infinity, and that of a
+// negative number NaN.
+template <class V>
+TIDEMARK_INLINE V log_with_special(V x, V value) {
   const V zero = like(x, 0.0);
   const V infinity = like(x, __builtin_inf());
-  const auto denormal = less(x, like(x, 0x1p-126));
-  const V scaled = select(denormal, x * like(x, 0x1p23), x);
-  const auto [exponent, fraction] = split_mantissa_f32(scaled);
-  const V shift = select(denormal, like(x, -23.0), zero);
-  const V value = log_of_split_f32(exponent + shift, fraction);
   const V ordinary = select(less(x, infinity), value, x);  // Infinity and NaN are their own logs.
   const V positive = select(less(x, zero), like(x, __builtin_nan("")), ordinary);
   return select(equal(x, zero), -infinity, positive);
+}
+
+// log(x), to 1 ulp.
+template <class V>
+TIDEMARK_INLINE V log_f32(V x) {
+  const auto denormal = less(x, like(x, 0x1p-126));
+  const V scaled = select(denormal, x * like(x, 0x1p23), x);
+  const auto [exponent, fraction] = split_mantissa_f32(scaled);
+  const V shift = select(denormal, like(x, -23.0), like(x, 0.0));
+  return log_with_special(x, log_of_split_f32(exponent + shift, fraction));
 }
 
 // log1p(x), to 1.5 ulp. log1p(-1) is -infinity, and below that it is NaN.
@@ -179,23 +224,42 @@ TIDEMARK_INLINE V erf_f32(V x) {
   return select(less(size, one), near_zero, copysign(tail, x));
 }
 
-// erfc(x), to 5 ulp also where it is small: exp(-x^2) times a factor that hardly varies. What x^2
-// loses in rounding would show in the exponential, so it is put back.
+// erfc(size) exp(size^2) for size from 0 to 11: hardly varies if multiplied by size + 2.
+template <class V>
+TIDEMARK_INLINE V scaled_erfc_f32(V size) {
+  const V two = like(size, 2.0);
+  const V inverse = like(size, 1.0) / (size + two);
+  const V t = (size - two) * inverse;
+  return polynomial(t, 0.5107913613319397, -0.34358033537864685, 0.1397358626127243,
+                    -0.018220989033579826, -0.010752641595900059, 0.0032387629617005587,
+                    0.001530716777779162, -0.00041865865932777524, -0.0002965114254038781,
+                    2.6287156288162805e-05, 3.627705518738367e-05) *
+         (inverse + inverse);
+}
+
+// Whether exp(-x^2) is ordinary.
+template <class V>
+TIDEMARK_INLINE auto erfc_is_ordinary_f32(V x) {
+  return less(abs(x), like(x, 9.3));
+}
+
+// erfc(x) where it is ordinary, in fewer steps and with the same bits.
+template <class V>
+TIDEMARK_INLINE V erfc_ordinary_f32(V x) {
+  const V size = abs(x), square = size * size;
+  const V tail =
+      scaled_erfc_f32(size) * exp_of_ordinary_sum_f32(-square, -fma(size, size, -square));
+  return select(less(x, like(x, 0.0)), like(x, 2.0) - tail, tail);
+}
+
+// erfc(x), to 5 ulp also where it is small. What the square loses in rounding would show in the
+// exponential, so it is put back.
 template <class V>
 TIDEMARK_INLINE V erfc_f32(V x) {
-  const V one = like(x, 1.0), two = like(x, 2.0);
   const V limit = like(x, 11.0);  // erfc is 0 from 10.06 on.
-  const V size = select(less(limit, abs(x)), limit, abs(x));
-  const V t = (size - two) / (size + two);
-  const V factor = polynomial(t, 1.2769783735275269, -0.09276387840509415, -0.16603152453899384,
-                              0.16405248641967773, -0.05420335754752159, -0.008038494735956192,
-                              0.008633372373878956, 0.001252928632311523, -0.0012545284116640687,
-                              -0.0003419291751924902, 3.87634827347938e-05) /
-                   fma(two, size, one);
-  const V square = size * size;
-  const V power = exp_f32(-square);
-  const V tail = factor * fma(power, -fma(size, size, -square), power);
-  return select(less(x, like(x, 0.0)), two - tail, tail);
+  const V size = select(less(limit, abs(x)), limit, abs(x)), square = size * size;
+  const V tail = scaled_erfc_f32(size) * exp_of_sum_f32(-square, -fma(size, size, -square));
+  return select(less(x, like(x, 0.0)), like(x, 2.0) - tail, tail);
 }
 
 }  // namespace tidemark::math

@@ -122,16 +122,25 @@ TIDEMARK_INLINE SplitMantissa<V> split_any_mantissa_f64(V x) {
   return {exponent + select(denormal, like(x, -52.0), like(x, 0.0)), fraction};
 }
 
-// log(x), to 1 ulp. log(0) is -infinity, and the log of a negative number NaN.
+// log(x), to 1 ulp.
 template <class V>
 TIDEMARK_INLINE V log_f64(V x) {
-  const V zero = like(x, 0.0);
-  const V infinity = like(x, __builtin_inf());
   const auto [exponent, fraction] = split_any_mantissa_f64(x);
-  const V value = log_of_split_f64(exponent, fraction);
-  const V ordinary = select(less(x, infinity), value, x);
-  const V positive = select(less(x, zero), like(x, __builtin_nan("")), ordinary);
-  return select(equal(x, zero), -infinity, positive);
+  return log_with_special(x, log_of_split_f64(exponent, fraction));
+}
+
+// log2(x), to 2 ulp; whole for powers of two.
+template <class V>
+TIDEMARK_INLINE V log2_f64(V x) {
+  const auto [exponent, fraction] = split_any_mantissa_f64(x);
+  const V of_fraction = log_of_split_f64(like(x, 0.0), fraction);
+  return log_with_special(x, fma(of_fraction, like(x, 0x1.71547652b82fep0), exponent));
+}
+
+// log10(x), to 2 ulp.
+template <class V>
+TIDEMARK_INLINE V log10_f64(V x) {
+  return log_f64(x) * like(x, 0x1.bcb7b1526e50ep-2);
 }
 
 // log1p(x), to 1.5 ulp. log1p(-1) is -infinity, and below that it is NaN.

@@ -1,5 +1,5 @@
-// Sine and cosine of 32-bit floats, and powers: the functions that go through 64-bit arithmetic.
-// See `math_f32.h` for their common rules.
+// Sine and cosine of 32-bit floats, logarithms to base 2 and 10, and powers: the functions that go
+// through 64-bit arithmetic. See `math_f32.h` for their common rules.
 #pragma once
 
 #include "tidemark/loops/lane.h"
@@ -78,19 +78,84 @@ TIDEMARK_INLINE V sin_of_split_f32(V rest, I quadrant) {
   return from_bits(bit_xor(bits(select(swap, cosine, sine)), sign));
 }
 
+// Whether an angle can be split in 32 bits.
+template <class V>
+TIDEMARK_INLINE auto is_near_angle_f32(V x) {
+  return less(abs(x), like(x, 8192.0));
+}
+
+// The same split for near angles. The first of three parts of pi/2 has 24 bits, all multiples of
+// which differ from x by a number of 24 bits.
+template <class V>
+TIDEMARK_INLINE auto split_near_angle_f32(V x) {
+  const V shifter = like(x, 0x1.8p23);
+  const V shifted = fma(x, like(x, 0x1.45f306p-1), shifter);
+  const V whole = shifted - shifter;
+  const V first = fma(whole, like(x, -0x1.921fb6p0), x);
+  const V second = fma(whole, like(x, 0x1.777a5cp-25), first);
+  return SplitAngle<V, decltype(bits(x))>{fma(whole, like(x, 0x1.ee59dap-50), second),
+                                          bits(shifted)};
+}
+
+// sin(x) and cos(x) of near angles.
+template <class V>
+TIDEMARK_INLINE V sin_near_f32(V x) {
+  const auto [rest, quadrant] = split_near_angle_f32(x);
+  // A sum with +0 would lose the sign of -0.
+  return select(equal(x, like(x, 0.0)), x, sin_of_split_f32(rest, quadrant));
+}
+template <class V>
+TIDEMARK_INLINE V cos_near_f32(V x) {
+  const auto [rest, quadrant] = split_near_angle_f32(x);
+  return sin_of_split_f32(rest, quadrant + like(quadrant, 1));
+}
+
 // sin(x), to 1.6 ulp for every finite x; NaN for infinities.
 template <class V>
 TIDEMARK_INLINE V sin_f32(V x) {
   const auto [rest, quadrant] = split_angle_f32(x);
-  const V value = sin_of_split_f32(rest, quadrant);
-  return select(equal(x, like(x, 0.0)), x, value);
+  return select(is_near_angle_f32(x), sin_near_f32(x), sin_of_split_f32(rest, quadrant));
 }
 
 // cos(x), to 1.6 ulp for every finite x; NaN for infinities.
 template <class V>
 TIDEMARK_INLINE V cos_f32(V x) {
   const auto [rest, quadrant] = split_angle_f32(x);
-  return sin_of_split_f32(rest, quadrant + like(quadrant, 1));
+  const V far = sin_of_split_f32(rest, quadrant + like(quadrant, 1));
+  return select(is_near_angle_f32(x), cos_near_f32(x), far);
+}
+
+// log2(x) in 64 bits for finite x > 0, with a relative error below 2^-38.
+template <class V>
+TIDEMARK_INLINE auto wide_log2_f32(V x) {
+  const auto [exponent, f] = split_mantissa_f64(widen(x));
+  const auto factor = polynomial(
+      f, 0x1.71547652b58f6p+0, -0x1.71547651b708fp-1, 0x1.ec709de33c708p-2, -0x1.7154788839ab9p-2,
+      0x1.2776b6cd03a2fp-2, -0x1.ec6f2e01fee1ep-3, 0x1.a61b7dcc98d79p-3, -0x1.7188d30093ae7p-3,
+      0x1.481fad0866c7fp-3, -0x1.23d650c177291p-3, 0x1.0acdef750e51ap-3, -0x1.13b88f209128bp-3,
+      0x1.0f6281b20d5dbp-3, -0x1.1da6ce89cc4fdp-4);
+  return fma(f, factor, exponent);
+}
+
+// log2(x) and log10(x) for finite x > 0, to 0.501 ulp: whole for powers of their base.
+template <class V>
+TIDEMARK_INLINE V log2_ordinary_f32(V x) {
+  return narrow(wide_log2_f32(x));
+}
+template <class V>
+TIDEMARK_INLINE V log10_ordinary_f32(V x) {
+  const auto wide = wide_log2_f32(x);
+  return narrow(wide * like(wide, 0x1.34413509f79ffp-2));
+}
+
+// The same for any x.
+template <class V>
+TIDEMARK_INLINE V log2_f32(V x) {
+  return log_with_special(x, log2_ordinary_f32(x));
+}
+template <class V>
+TIDEMARK_INLINE V log10_f32(V x) {
+  return log_with_special(x, log10_ordinary_f32(x));
 }
 
 // log2(x) for x a positive normal 64-bit float, with a relative error below 2^-42 or so.

@@ -161,19 +161,50 @@ TIDEMARK_INLINE V sin_of_split_f64(Pair<V> rest, I quadrant) {
   return from_bits(bit_xor(bits(select(swap, cosine, sine)), sign));
 }
 
+// Whether an angle can be split by three parts of pi/2.
+template <class V>
+TIDEMARK_INLINE auto is_near_angle_f64(V x) {
+  return less(abs(x), like(x, 0x1p20));
+}
+
+// The same split for near angles, as in 32 bits; the products with the second part are exact.
+template <class V>
+TIDEMARK_INLINE auto split_near_angle_f64(V x) {
+  const V shifter = like(x, 0x1.8p52);
+  const V shifted = fma(x, like(x, 0x1.45f306dc9c883p-1), shifter);
+  const V whole = shifted - shifter;
+  const V first = fma(whole, like(x, -0x1.921fb54442d18p0), x);
+  const auto second = exact_product(whole, like(x, -0x1.1a62633145c07p-54));
+  const auto sum = exact_sum_any(first, second.high);
+  const V low = fma(whole, like(x, 0x1.f1976b7ed8fbcp-110), sum.low + second.low);
+  return SplitAngle<Pair<V>, decltype(bits(x))>{exact_sum(sum.high, low), bits(shifted)};
+}
+
+// sin(x) and cos(x) of near angles.
+template <class V>
+TIDEMARK_INLINE V sin_near_f64(V x) {
+  const auto [rest, quadrant] = split_near_angle_f64(x);
+  return select(less(abs(x), like(x, 0x1p-30)), x, sin_of_split_f64(rest, quadrant));
+}
+template <class V>
+TIDEMARK_INLINE V cos_near_f64(V x) {
+  const auto [rest, quadrant] = split_near_angle_f64(x);
+  return sin_of_split_f64(rest, quadrant + like(quadrant, 1));
+}
+
 // sin(x), to 1 ulp for every finite x; NaN for infinities.
 template <class V>
 TIDEMARK_INLINE V sin_f64(V x) {
   const auto [rest, quadrant] = split_angle_f64(x);
-  const V value = sin_of_split_f64(rest, quadrant);
-  return select(less(abs(x), like(x, 0x1p-30)), x, value);
+  return select(is_near_angle_f64(x), sin_near_f64(x), sin_of_split_f64(rest, quadrant));
 }
 
 // cos(x), to 1 ulp for every finite x; NaN for infinities.
 template <class V>
 TIDEMARK_INLINE V cos_f64(V x) {
   const auto [rest, quadrant] = split_angle_f64(x);
-  return sin_of_split_f64(rest, quadrant + like(quadrant, 1));
+  const V far = sin_of_split_f64(rest, quadrant + like(quadrant, 1));
+  return select(is_near_angle_f64(x), cos_near_f64(x), far);
 }
 
 // log(x) for finite x > 0 to about 65 bits.

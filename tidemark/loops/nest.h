@@ -90,6 +90,10 @@ enum class ExprOp : uint8_t {
   shift_left,
   shift_right,  // Arithmetic; counts outside [0, width) act like width.
   select,       // operands: bool, then two of the expression's dtype.
+
+  copysign,  // Floats: the size of the first with the sign of the second.
+  log2,
+  log10,  // math.h.
 };
 
 struct Expr {

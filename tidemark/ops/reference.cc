@@ -5,6 +5,7 @@
 #include <limits>
 #include <vector>
 
+#include "tidemark/loops/expr.h"
 #include "tidemark/ops/random.h"
 #include "tidemark/ops/typing.h"
 
@@ -153,6 +154,8 @@ long double real_binary(ExprOp op, DType dtype, long double a, long double b) {
       return std::isnan(a) ? a : a > b ? a : b;
     case ExprOp::power:
       return std::pow(a, b);
+    case ExprOp::copysign:
+      return std::copysign(a, b);
     default:
       TIDEMARK_CHECK(false, "no such operation on floats: ", static_cast<int>(op));
   }
@@ -244,6 +247,10 @@ long double real_unary(ExprOp op, DType dtype, long double x) {
       return std::log(x);
     case ExprOp::log1p:
       return std::log1p(x);
+    case ExprOp::log2:
+      return std::log2(x);
+    case ExprOp::log10:
+      return std::log10(x);
     case ExprOp::sin:
       return std::sin(x);
     case ExprOp::cos:
@@ -298,7 +305,7 @@ bool compared(ExprOp op, T a, T b) {
 bool is_comparison(ExprOp op) { return op >= ExprOp::equal && op <= ExprOp::less_equal; }
 
 bool is_unary(ExprOp op) {
-  return (op >= ExprOp::negate && op <= ExprOp::erfc) || op == ExprOp::bit_not;
+  return (op >= ExprOp::negate && op <= ExprOp::erfc) || op == ExprOp::bit_not || is_elementary(op);
 }
 
 Element constant(const Expr& expr) {
@@ -327,6 +334,12 @@ Element step(const Expr& expr, const std::vector<Element>& values, const std::ve
     return {expr.dtype == DType::f64 ? static_cast<double>(x) : static_cast<float>(x), 0};
   }
   if (expr.op == ExprOp::select) return in(0).whole != 0 ? in(1) : in(2);
+  if (expr.op == ExprOp::fma) {
+    const auto narrow = [&](int i) { return static_cast<double>(in(i).real); };
+    return {rounded(std::fma(in(0).real, in(1).real, in(2).real),
+                    std::fma(narrow(0), narrow(1), narrow(2)), expr.dtype),
+            0};
+  }
   if (is_unary(expr.op)) {
     return is_float(expr.dtype) ? Element{real_unary(expr.op, expr.dtype, in(0).real), 0}
                                 : Element{0, whole_unary(expr.op, expr.dtype, in(0).whole)};

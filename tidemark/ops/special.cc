@@ -7,7 +7,7 @@ namespace {
 template <size_t N>
 Scalar polynomial(Scalar x, const double (&coefficients)[N]) {
   Scalar sum = x.like(coefficients[N - 1]);
-  for (size_t i = N - 1; i-- > 0;) sum = sum * x + x.like(coefficients[i]);
+  for (size_t i = N - 1; i-- > 0;) sum = sum.fma(x, x.like(coefficients[i]));
   return sum;
 }
 
@@ -44,13 +44,46 @@ Scalar hurwitz_zeta(Scalar s, Scalar x) {
   return sum + z.pow(one - s) * (one / (s - one) + inverse * tail);
 }
 
-}  // namespace
-
-Scalar is_negative(Scalar x) { return (x < x.like(0)) | (x.like(1) / x < x.like(0)); }
-
-Scalar with_sign_of(Scalar size, Scalar x) {
-  return ((size == size) & is_negative(x)).select(-size, size);
+// A first guess by a formula of elementary functions (Winitzki, relative error 2e-3), then two
+// steps of Halley's method on erfc(y) = 1 - |x|, each of which triples the correct digits. In the
+// tail, 1 - |x| is exact; near 0 it is not, and erf(y) = |x| is solved instead.
+Scalar inverse_erf_f64(Scalar x) {
+  const Scalar size = x.abs(), one = x.like(1), zero = x.like(0);
+  const Scalar rest = one - size;
+  const Scalar logarithm = (rest * (one + size)).log() * x.like(0.5);
+  constexpr double kFit = 0.147;
+  const Scalar middle = x.like(2 / (std::numbers::pi * kFit)) + logarithm;
+  Scalar y = ((middle * middle - logarithm * x.like(2 / kFit)).sqrt() - middle).sqrt();
+  for (int step = 0; step < 2; ++step) {
+    const Scalar error = (size < x.like(0.5)).select(y.erf() - size, rest - y.erfc());
+    const Scalar newton = error * (y * y).exp() * x.like(0.5 / std::numbers::inv_sqrtpi);
+    y = y - newton / (one + y * newton);
+  }
+  const Scalar inside = (size == zero).select(zero, y);
+  const Scalar result = (size == one).select(x.infinity(), inside);
+  return result.copysign(x);
 }
+
+// x times a function of -log(1 - x^2) that is nearly linear in its root where that is large;
+// coefficients from tools/fit_polynomials.py.
+Scalar inverse_erf_f32(Scalar x) {
+  constexpr double near[] = {1.5014094114303589,     0.24664027988910675,
+                             -0.004177386872470379,  -0.0012527419021353126,
+                             0.00021834444487467408, -4.9633445087238215e-06,
+                             -3.462704398771166e-06, 4.661699506414152e-07,
+                             2.3232622936575353e-08, -8.791004368902122e-09};
+  constexpr double far[] = {2.832976818084717,     1.0016751289367676,     0.009445684030652046,
+                            -0.007639409974217415, 0.00568317249417305,    -0.0035869874991476536,
+                            0.0014958569081500173, -7.661952258786187e-05, -0.00031872341060079634,
+                            0.00012896416592411697};
+  const Scalar w = -(-x).fma(x, x.like(1)).log();
+  const Scalar middle = polynomial(w - x.like(2.5), near),
+               tail = polynomial(w.sqrt() - x.like(3), far);
+  const Scalar inside = x * (w < x.like(5)).select(middle, tail);
+  return (x.abs() == x.like(1)).select(x.infinity().copysign(x), inside);
+}
+
+}  // namespace
 
 // In parallel: sums of neighbouring bits, of pairs, of fours, then of all bytes. The bits that an
 // arithmetic shift copies from the sign are masked off.
@@ -65,24 +98,8 @@ Scalar count_bits(Scalar x) {
   return sum & bits(0x7f);
 }
 
-// A first guess by a formula of elementary functions (Winitzki, relative error 2e-3), then two
-// steps of Halley's method on erfc(y) = 1 - |x|, each of which triples the correct digits. In the
-// tail, 1 - |x| is exact; near 0 it is not, and erf(y) = |x| is solved instead.
-Scalar inverse_erf(Scalar narrow) {
-  const Scalar x = narrow.cast(DType::f64), size = x.abs(), one = x.like(1), zero = x.like(0);
-  const Scalar rest = one - size;
-  const Scalar logarithm = (rest * (one + size)).log() * x.like(0.5);
-  constexpr double kFit = 0.147;
-  const Scalar middle = x.like(2 / (std::numbers::pi * kFit)) + logarithm;
-  Scalar y = ((middle * middle - logarithm * x.like(2 / kFit)).sqrt() - middle).sqrt();
-  for (int step = 0; step < 2; ++step) {
-    const Scalar error = (size < x.like(0.5)).select(y.erf() - size, rest - y.erfc());
-    const Scalar newton = error * (y * y).exp() * x.like(0.5 / std::numbers::inv_sqrtpi);
-    y = y - newton / (one + y * newton);
-  }
-  const Scalar inside = (size == zero).select(zero, y);
-  const Scalar result = (size == one).select(x.infinity(), inside);
-  return with_sign_of(result, x).cast(narrow.dtype());
+Scalar inverse_erf(Scalar x) {
+  return x.dtype() == DType::f64 ? inverse_erf_f64(x) : inverse_erf_f32(x);
 }
 
 // Stirling's series. For x < 0, gamma(x) gamma(1 - x) = pi / sin(pi x).
@@ -100,14 +117,22 @@ Scalar log_gamma(Scalar narrow) {
   const Scalar inverse = one / z;
   const Scalar tail = inverse * polynomial(inverse * inverse, series);
   const Scalar stirling = (z - x.like(0.5)) * z.log() - z + x.like(kHalfLogTwoPi) + tail;
-  const Scalar result = stirling - moved.select(product, one).log();
-  const Scalar size = x.abs();
-  // Near 0 the function is -log |x|; pi / sin(pi x) of denormals is inexact or overflows.
-  const Scalar reflected =
-      (size < x.like(1e-300))
-          .select(-size.log(), (x.like(std::numbers::pi) / sine_of_half_turns(x)).log() - result);
+  const Scalar factors = moved.select(product, one), size = x.abs();
+  const Scalar mirror = x.like(std::numbers::pi) / sine_of_half_turns(x);
+  const auto apart = [&] {
+    const Scalar result = stirling - factors.log();
+    // Near 0 the function is -log |x|; pi / sin(pi x) of denormals is inexact or overflows.
+    const Scalar reflected = (size < x.like(1e-300)).select(-size.log(), mirror.log() - result);
+    return mirrored.select(reflected, result);
+  };
+  // Numbers of f32 leave room for the product.
+  const auto together = [&] {
+    const Scalar logarithm = mirrored.select(factors * mirror, factors).log();
+    return mirrored.select(logarithm - stirling, stirling - logarithm);
+  };
   const Scalar zero = (x == one) | (x == x.like(2));
-  const Scalar finite = zero.select(x.like(0), mirrored.select(reflected, result));
+  const bool is_narrow = narrow.dtype() != DType::f64;
+  const Scalar finite = zero.select(x.like(0), is_narrow ? together() : apart());
   const Scalar endless = (size == x.infinity()) | is_pole(x);
   return endless.select(x.infinity(), finite).cast(narrow.dtype());
 }

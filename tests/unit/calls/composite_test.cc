@@ -496,6 +496,26 @@ TEST(Shapes, OpsMadeOfViewsAndPieces) {
   EXPECT_EQ(tensordot(x, x, 0).shape(), (Shape{2, 3, 2, 3}));
 }
 
+// Rows a power of two apart, few columns, and sizes that no block divides: each has loops of its
+// own.
+TEST(Shapes, TransposedCopiesHaveTheElementsOfTheirViews) {
+  const Shape shapes[] = {{67, 1024}, {67, 4096}, {9, 8192}, {3, 37},
+                          {2, 100},   {130, 70},  {5, 4099}};
+  for (const DType dtype : {f64, f32, i16, u8}) {
+    for (const Shape& shape : shapes) {
+      const Tensor whole = cast(reshape(arange(shape[0] * shape[1]) % 251, shape), dtype);
+      for (const Tensor& x : {whole, whole[{Slice{}, Slice{.begin = 5}}]}) {
+        const int64_t m = x.shape()[0], n = x.shape()[1];
+        const Doubles from = cast(x, f64).to_vector<double>(),
+                      to = cast(identity(transpose(x)), f64).to_vector<double>();
+        for (int64_t i = 0; i < m; ++i)
+          for (int64_t j = 0; j < n; ++j)
+            ASSERT_EQ(to[size_t(j * m + i)], from[size_t(i * n + j)]) << dtype << x.shape();
+      }
+    }
+  }
+}
+
 TEST(Matmul, TakesVectorsBatchesAndTransposes) {
   const Tensor a = drawn({3, 4}, 14), b = drawn({4, 5}, 15), v = drawn({4}, 16);
   EXPECT_EQ(matmul(a, v).shape(), (Shape{3}));

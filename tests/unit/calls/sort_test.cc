@@ -2,7 +2,9 @@
 // sweep's business; here: the promises about ties, NaNs, gradients, functions and bytes.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <vector>
 
 #include "tidemark/tidemark.h"
@@ -40,6 +42,40 @@ TEST(Sort, NansAreTheLargest) {
   EXPECT_EQ(wholes(td::argsort(x)), (std::vector<int64_t>{4, 1, 3, 0, 2}));
   EXPECT_EQ(wholes(td::argsort(x, 0, {.descending = true})), (std::vector<int64_t>{0, 2, 3, 1, 4}));
   EXPECT_EQ(wholes(td::top_k(x, 3).indices), (std::vector<int64_t>{0, 2, 3}));
+}
+
+// Long rows are sorted in another way than short ones.
+TEST(Sort, LongRowsAreSortedAsTheLibraryOfTheLanguageDoes) {
+  const int64_t length = 1000;
+  const Tensor spread = td::random::normal({length}, {.dtype = td::f64, .key = td::random::Key(3)});
+  // Many equal elements of both signs, zeros of both signs, and NaNs.
+  const Tensor equal = td::round(spread * 3) * 1e3;
+  const Tensor floats = td::where(equal == 2e3, td::constant(NAN, td::f64), equal);
+  for (const td::DType dtype : {td::f64, td::f32, td::f16, td::i64, td::i32, td::i16, td::u8}) {
+    const Tensor x = td::cast(td::is_float(dtype) ? floats : td::abs(equal) / 100, dtype);
+    const std::vector<double> elements = td::cast(x, td::f64).to_vector<double>();
+    for (const bool descending : {false, true}) {
+      const auto comes_before = [&](int64_t i, int64_t j) {
+        const double a = elements[size_t(descending ? j : i)],
+                     b = elements[size_t(descending ? i : j)];
+        return a < b || (std::isnan(b) && !std::isnan(a));
+      };
+      std::vector<int64_t> want(size_t{length});
+      std::iota(want.begin(), want.end(), 0);
+      std::stable_sort(want.begin(), want.end(), comes_before);
+      EXPECT_EQ(wholes(td::argsort(x, 0, {.descending = descending})), want) << dtype;
+      const Tensor sorted = td::sort(x, 0, {.descending = descending});
+      EXPECT_TRUE(
+          td::all(td::equal(td::isnan(sorted), td::isnan(td::gather(x, td::constant(want)))))
+              .item<bool>());
+      EXPECT_TRUE(td::allclose(sorted, td::gather(x, td::constant(want)),
+                               {.rtol = 0, .atol = 0, .equal_nan = true})
+                      .item<bool>());
+      if (!descending) continue;
+      want.resize(5);
+      EXPECT_EQ(wholes(td::top_k(x, 5).indices), want) << dtype;
+    }
+  }
 }
 
 TEST(TopK, GivesTheLargestFirstAndWhereTheyStand) {
@@ -134,7 +170,7 @@ TEST(SortInFunctions, UnreadResultsTakeNoBytes) {
   const auto values = td::function([](const Tensor& each) { return td::sort(each); });
   const auto indices = td::function([](const Tensor& each) { return td::argsort(each); });
   const int64_t bytes = 64 * 1024 * 4;
-  const int64_t of_a_row = 1024 * 8 * td::num_threads();
+  const int64_t of_a_row = 2 * 1024 * 8 * td::num_threads();  // Keys with places, from and to.
   EXPECT_LE(values.plan(x).peak().count, 2 * bytes + of_a_row);
   EXPECT_LE(indices.plan(x).peak().count, 3 * bytes + of_a_row);
 }

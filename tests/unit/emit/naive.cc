@@ -47,6 +47,8 @@ T float_op(ExprOp op, T a, T b, T c) {
     case ExprOp::maximum:
       if (std::isnan(a)) return a;
       return a > b ? a : b;
+    case ExprOp::copysign:
+      return std::copysign(a, b);
     case ExprOp::fma:
       return std::fma(a, b, c);
     case ExprOp::negate:
@@ -76,6 +78,8 @@ T float_op(ExprOp op, T a, T b, T c) {
       TIDEMARK_CASE(expm1);
       TIDEMARK_CASE(log);
       TIDEMARK_CASE(log1p);
+      TIDEMARK_CASE(log2);
+      TIDEMARK_CASE(log10);
       TIDEMARK_CASE(sin);
       TIDEMARK_CASE(cos);
       TIDEMARK_CASE(tanh);

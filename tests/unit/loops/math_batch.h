@@ -5,7 +5,7 @@
 
 namespace tidemark::test {
 
-enum class Function : uint8_t { exp, expm1, log, log1p, sin, cos, tanh, erf, erfc };
+enum class Function : uint8_t { exp, expm1, log, log1p, log2, log10, sin, cos, tanh, erf, erfc };
 
 struct MathBatch {
   void (*unary_f32)(Function function, const float* in, float* out, int64_t count);

@@ -122,6 +122,24 @@ const Row kRows[] = {
      std::log1p,
      std::log1p,
      {-1, -0.1, 0.5, 1e300}},
+    {Function::log2,
+     "log2",
+     0.501,
+     2,
+     -kInfinity,
+     kInfinity,
+     std::log2,
+     std::log2,
+     {0, 0.9, 1.1, 1e300}},
+    {Function::log10,
+     "log10",
+     0.501,
+     2,
+     -kInfinity,
+     kInfinity,
+     std::log10,
+     std::log10,
+     {0, 0.9, 1.1, 1e300}},
     {Function::sin, "sin", 1.6, 1, -1, 1, std::sin, std::sin, {-1e300, -10, 10, 0x1p60}},
     {Function::cos, "cos", 1.6, 1, -1, 1, std::cos, std::cos, {-1e300, -10, 10, 0x1p60}},
     {Function::tanh, "tanh", 2.6, 3, -1, 1, std::tanh, std::tanh, {-20, -1, 1, 20}},
@@ -348,6 +366,17 @@ const Exact kExact[] = {
     {Function::log1p, kInfinity, kInfinity},
     {Function::log1p, -0x1p-149, -0x1p-149},
     {Function::log1p, kNan, kNan},
+    {Function::log2, 1, 0},
+    {Function::log2, 8, 3},
+    {Function::log2, 0, -kInfinity},
+    {Function::log2, -1, kNan},
+    {Function::log2, kInfinity, kInfinity},
+    {Function::log2, kNan, kNan},
+    {Function::log10, 1, 0},
+    {Function::log10, -0.0, -kInfinity},
+    {Function::log10, -0x1p-149, kNan},
+    {Function::log10, kInfinity, kInfinity},
+    {Function::log10, kNan, kNan},
     {Function::sin, 0, 0},
     {Function::sin, -0.0, -0.0},
     {Function::sin, 0x1p-149, 0x1p-149},
@@ -406,6 +435,31 @@ TEST(Math, HasExactSpecialValues) {
       expect_exact(row, narrow_out, isa);
       expect_exact(row, wide_out, isa);
     }
+  }
+}
+
+TEST(Math, LogarithmsOfPowersOfTheirBaseAreWhole) {
+  for (int k = -149; k <= 127; ++k)
+    EXPECT_EQ(math::log2_f32(std::ldexp(1.0F, k)), static_cast<float>(k));
+  double power = 1;
+  for (int k = 0; k <= 10; ++k, power *= 10)
+    EXPECT_EQ(math::log10_f32(static_cast<float>(power)), static_cast<float>(k));
+}
+
+// What kernels compute where every lane allows it.
+TEST(Math, ShortFormsHaveTheBitsOfTheirFunctions) {
+  for (uint64_t bits = 0; bits < uint64_t{1} << 32; bits += 4099) {
+    const float x = std::bit_cast<float>(static_cast<uint32_t>(bits));
+    if (math::exp_is_ordinary_f32(x)) {
+      ASSERT_EQ(math::exp_ordinary_f32(x), math::exp_f32(x)) << x;
+    }
+    if (math::erfc_is_ordinary_f32(x)) {
+      ASSERT_EQ(math::erfc_ordinary_f32(x), math::erfc_f32(x)) << x;
+    }
+    if (!math::log_is_ordinary_f32(x)) continue;
+    ASSERT_EQ(math::log_ordinary_f32(x), math::log_f32(x)) << x;
+    ASSERT_EQ(math::log2_ordinary_f32(x), math::log2_f32(x)) << x;
+    ASSERT_EQ(math::log10_ordinary_f32(x), math::log10_f32(x)) << x;
   }
 }
 

@@ -27,13 +27,13 @@ struct Case {
 
 TEST(Special, FunctionsAreAccurate) {
   const Case cases[] = {
-      {acos, [](long double x) { return std::acos(x); }, -1, 1, 4, 0.51},
+      {acos, [](long double x) { return std::acos(x); }, -1, 1, 4, 2.5},
       {acosh, [](long double x) { return std::acosh(x); }, 1, 3, 3, 3},
       {acosh, [](long double x) { return std::acosh(x); }, 1e8, 1e18, 3, 3},
-      {asin, [](long double x) { return std::asin(x); }, -1, 1, 4, 0.51},
+      {asin, [](long double x) { return std::asin(x); }, -1, 1, 4, 2.5},
       {asinh, [](long double x) { return std::asinh(x); }, -2, 2, 3, 3},
       {asinh, [](long double x) { return std::asinh(x); }, -1e12, 1e12, 3, 3},
-      {atan, [](long double x) { return std::atan(x); }, -10, 10, 3, 0.51},
+      {atan, [](long double x) { return std::atan(x); }, -10, 10, 3, 2.5},
       {atanh, [](long double x) { return std::atanh(x); }, -1, 1, 3, 3},
       {cosh, [](long double x) { return std::cosh(x); }, -80, 80, 5, 5},
       {lgamma, [](long double x) { return std::lgamma(x); }, 8, 50, 4, 0.51},
@@ -82,6 +82,49 @@ TEST(Special, ErfinvInvertsErf) {
   EXPECT_EQ(erfinv(constant(-1.0, f64)).item<double>(), -kInfinity);
   EXPECT_TRUE(std::isnan(erfinv(constant(1.5, f64)).item<double>()));
   EXPECT_TRUE(std::signbit(erfinv(constant(-0.0, f64)).item<double>()));
+}
+
+TEST(Special, ErfinvOfF32IsThatOfF64) {
+  const Tensor near_ends = 1.0 - exp(-drawn(f64, 0, 16.5, 8)), middle = drawn(f64, -1, 1, 9);
+  for (const Tensor& wide : {middle, near_ends, middle * 1e-30}) {
+    const Tensor x = cast(wide, f32);
+    const std::vector<float> ys = erfinv(x).to_vector<float>();
+    const std::vector<double> want = erfinv(cast(x, f64)).to_vector<double>();
+    for (size_t i = 0; i < ys.size(); ++i) {
+      if (std::isinf(want[i])) continue;
+      ASSERT_LE(ulps_apart(ys[i], static_cast<long double>(want[i])), 4.0) << want[i];
+    }
+  }
+}
+
+TEST(Special, ValuesOfF32AtTheEdges) {
+  const float values[] = {0.0F,  -0.0F, 1.0F,  -1.0F,  0.5F, -0.5F,    1e-45F,    -1e-45F,
+                          1e30F, -2.5F, -3.0F, 1e-38F, 2.0F, INFINITY, -INFINITY, NAN};
+  struct {
+    const UnaryOp& op;
+    double (*truth)(double);
+  } const cases[] = {{acos, std::acos},   {asin, std::asin}, {atan, std::atan},
+                     {log10, std::log10}, {log2, std::log2}, {lgamma, std::lgamma},
+                     {sin, std::sin},     {erfc, std::erfc}};
+  for (const auto& each : cases) {
+    for (const float x : values) {
+      const auto want = static_cast<float>(each.truth(x));
+      const float got = each.op(constant(x, f32)).item<float>();
+      if (std::isnan(want)) {
+        EXPECT_TRUE(std::isnan(got)) << each.op.name << " of " << x;
+        continue;
+      }
+      EXPECT_EQ(std::signbit(got), std::signbit(want)) << each.op.name << " of " << x;
+      if (std::isinf(want))
+        EXPECT_EQ(got, want) << each.op.name << " of " << x;
+      else
+        EXPECT_LE(ulps_apart(got, want), 4.0) << each.op.name << " of " << x;
+    }
+  }
+  for (const float x : {1.0F, -1.0F})
+    EXPECT_EQ(erfinv(constant(x, f32)).item<float>(), x * INFINITY);
+  EXPECT_TRUE(std::isnan(erfinv(constant(1.5, f32)).item<float>()));
+  EXPECT_TRUE(std::signbit(erfinv(constant(-0.0, f32)).item<float>()));
 }
 
 TEST(Special, ValuesAtTheEdges) {

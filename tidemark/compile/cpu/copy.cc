@@ -9,8 +9,9 @@
 namespace tidemark::compile {
 namespace {
 
-// The least rows and columns of a transpose, and the rows of a piece of one.
-constexpr int64_t kLeastSide = 8, kPieceRows = 64;
+// The least rows and columns of a transpose, the least rows of one with fewer columns, and the rows
+// of a piece.
+constexpr int64_t kLeastSide = 8, kLongSide = 32, kPieceRows = 64;
 // Below this many bytes another thread is not worth waking.
 constexpr int64_t kGrainBytes = 64 << 10;
 
@@ -91,10 +92,11 @@ bool copy_in_other_order(const Frame& frame, int64_t element_bytes) {
     if (!WorkspacePart::preparing()) reverse(frame, element_bytes);
     return true;
   }
-  if (step == element_bytes || step == 0 || columns < kLeastSide) return false;
+  if (step == element_bytes || step == 0) return false;
+  const int64_t least_rows = columns < kLeastSide ? kLongSide : kLeastSide;
   for (int64_t axis = 0; axis < last; ++axis) {
     if (stride(frame, kFrom, axis) != element_bytes ||
-        frame.extents[static_cast<size_t>(axis)] < kLeastSide)
+        frame.extents[static_cast<size_t>(axis)] < least_rows)
       continue;
     if (!WorkspacePart::preparing()) turn(frame, axis, element_bytes);
     return true;

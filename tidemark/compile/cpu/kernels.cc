@@ -21,6 +21,7 @@
 #include "tidemark/device/fork.h"
 #include "tidemark/emit/llvm/jit.h"
 #include "tidemark/emit/tile/tile.h"
+#include "tidemark/loops/expr.h"
 
 namespace tidemark::compile {
 namespace {
@@ -139,7 +140,7 @@ class Compiling {
 int64_t weight_of(const Nest& nest) {
   int64_t weight = 1;
   for (const Expr& expr : nest.exprs) {
-    if (expr.op >= ExprOp::exp && expr.op <= ExprOp::erfc) weight += 8;
+    if (is_elementary(expr.op)) weight += 8;
     if (expr.op == ExprOp::power) weight += 24;
     if (expr.op == ExprOp::divide || expr.op == ExprOp::sqrt) weight += 3;
     if (expr.op == ExprOp::floor_divide || expr.op == ExprOp::remainder) weight += 8;

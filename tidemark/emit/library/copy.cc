@@ -1,6 +1,7 @@
 #include "tidemark/emit/library/copy.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
 
 namespace tidemark::library {
@@ -81,11 +82,47 @@ void turn_block(const Turn& work, int64_t row, int64_t column) {
   }
 }
 
+// The same with lines of `from` read whole, a few columns at a time.
+template <class T>
+void turn_block_by_lines(const Turn& work, int64_t row, int64_t column) {
+  constexpr int64_t kSide = Square<T>::kSide, kSize = sizeof(T);
+  constexpr int64_t kLine = std::max<int64_t>(kSide, 64 / kSize);
+  const int64_t row_end = std::min(row + kBlock, work.rows);
+  const int64_t column_end = std::min(column + kBlock, work.columns);
+  const auto from = [&](int64_t r, int64_t c) {
+    return work.from + r * kSize + c * work.from_column;
+  };
+  const auto to = [&](int64_t r, int64_t c) { return work.to + r * work.to_row + c * kSize; };
+  for (int64_t r = row; r < row_end; r += kLine) {
+    const int64_t line_end = std::min(r + kLine, row_end);
+    const int64_t squares_end = r + (line_end - r) / kSide * kSide;
+    int64_t c = column;
+    for (; c + kSide <= column_end; c += kSide) {
+      for (int64_t i = r; i < squares_end; i += kSide)
+        Square<T>::move(from(i, c), work.from_column, to(i, c), work.to_row);
+      for (int64_t i = squares_end; i < line_end; ++i)
+        for (int64_t j = c; j < c + kSide; ++j) store(to(i, j), load<T>(from(i, j)));
+    }
+    for (; c < column_end; ++c)
+      for (int64_t i = r; i < line_end; ++i) store(to(i, c), load<T>(from(i, c)));
+  }
+}
+
+// Lines that are a multiple of this apart share a few places of the caches, and leave them before
+// their next elements are wanted.
+constexpr int64_t kAlias = 4096;
+
 template <class T>
 void turn_all(const Turn& work) {
+  const int64_t apart = std::abs(work.from_column);
+  const bool by_lines = apart % kAlias == 0 && std::abs(work.to_row) < apart;
   for (int64_t row = 0; row < work.rows; row += kBlock) {
-    for (int64_t column = 0; column < work.columns; column += kBlock)
-      turn_block<T>(work, row, column);
+    for (int64_t column = 0; column < work.columns; column += kBlock) {
+      if (by_lines)
+        turn_block_by_lines<T>(work, row, column);
+      else
+        turn_block<T>(work, row, column);
+    }
   }
 }
 

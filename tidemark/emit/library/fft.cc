@@ -197,31 +197,43 @@ class Transformer {
     return made;
   }
 
-  // Rows [first, first + lanes): f(offset of the row's first pair, lane).
+  // The offset of the first pair of a row.
+  int64_t offset_of(int64_t row) const {
+    return (row / work_.inner * work_.count * work_.inner + row % work_.inner) * 2;
+  }
+  // Calls f(offset of a pair, its place side by side) for rows [first, first + lanes). Rows that
+  // lie side by side in memory are taken pair by pair, others a few lines of the caches at a time.
   template <class F>
-  void each_row(int64_t first, int64_t lanes, const F& f) const {
-    for (int64_t l = 0; l < lanes; ++l) {
-      const int64_t row = first + l;
-      f((row / work_.inner * work_.count * work_.inner + row % work_.inner) * 2, l);
+  void each_pair(int64_t first, int64_t lanes, const F& f) const {
+    const int64_t count = work_.count, inner = work_.inner;
+    if (first % inner + lanes <= inner) {
+      const int64_t offset = offset_of(first);
+      for (int64_t k = 0; k < count; ++k)
+        for (int64_t l = 0; l < lanes; ++l) f(offset + 2 * (k * inner + l), k * lanes + l);
+      return;
+    }
+    constexpr int64_t kPairs = 16;
+    for (int64_t begin = 0; begin < count; begin += kPairs) {
+      const int64_t end = std::min(begin + kPairs, count);
+      for (int64_t l = 0; l < lanes; ++l) {
+        const int64_t offset = offset_of(first + l);
+        for (int64_t k = begin; k < end; ++k) f(offset + 2 * k * inner, k * lanes + l);
+      }
     }
   }
   void load(Split<T> x, int64_t first, int64_t lanes) const {
-    each_row(first, lanes, [&](int64_t offset, int64_t l) {
-      const T* const from = reinterpret_cast<const T*>(work_.from) + offset;
-      for (int64_t k = 0; k < work_.count; ++k) {
-        x.re[k * lanes + l] = from[2 * k * work_.inner];
-        x.im[k * lanes + l] = from[2 * k * work_.inner + 1];
-      }
+    const T* const from = reinterpret_cast<const T*>(work_.from);
+    each_pair(first, lanes, [=](int64_t offset, int64_t place) {
+      x.re[place] = from[offset];
+      x.im[place] = from[offset + 1];
     });
   }
   void store(Split<T> x, int64_t first, int64_t lanes) const {
     const T scale = static_cast<T>(work_.scale);
-    each_row(first, lanes, [&](int64_t offset, int64_t l) {
-      T* const to = reinterpret_cast<T*>(work_.to) + offset;
-      for (int64_t k = 0; k < work_.count; ++k) {
-        to[2 * k * work_.inner] = x.re[k * lanes + l] * scale;
-        to[2 * k * work_.inner + 1] = x.im[k * lanes + l] * scale;
-      }
+    T* const to = reinterpret_cast<T*>(work_.to);
+    each_pair(first, lanes, [=](int64_t offset, int64_t place) {
+      to[offset] = x.re[place] * scale;
+      to[offset + 1] = x.im[place] * scale;
     });
   }
 

@@ -88,25 +88,42 @@ void running(const Scan& scan, const T* from, T* to, Wide<T> start, Combine comb
   });
 }
 
+// Whether a stays the largest (least) so far, beyond doubt: a NaN leaves it open.
 template <bool kLargest, class T>
+bool stays(T a, T b) {
+  const auto x = static_cast<Wide<T>>(a), y = static_cast<Wide<T>>(b);
+  return kLargest ? y <= x : x <= y;
+}
+
+// The largest element changes rarely in long rows: a jump that is foreseen costs less than a choice
+// that every element waits for.
+template <bool kLargest, bool has_values, bool has_positions, class T>
 void extremum_rows(const Scan& scan, const T* from, T* to, int64_t* positions) {
   struct Best {
     T element = {};
     int64_t where = 0;
   };
-  for_each_line(scan, Best{}, [&](int64_t row, int64_t begin, int64_t end, Best& carried) {
-    Best best = carried;
-    for (int64_t i = begin; i < end; ++i) {
-      const int64_t here = position(scan, i), at = row * scan.count + here;
-      const T element = from[at];
-      const bool takes = i == 0 || replaces<kLargest>(best.element, element);
-      best.element = takes ? element : best.element;
-      best.where = takes ? here : best.where;
-      if (to != nullptr) to[at] = best.element;
-      if (positions != nullptr) positions[at] = best.where;
+  const int64_t count = scan.count, step = scan.reverse ? -1 : 1;
+  for_each_line(scan, Best{}, [=](int64_t row, int64_t begin, int64_t end, Best& carried) {
+    const int64_t first = row * count;
+    int64_t here = step < 0 ? count - 1 - begin : begin;
+    Best best = begin == 0 ? Best{from[first + here], here} : carried;
+    for (int64_t i = begin; i < end; ++i, here += step) {
+      const T element = from[first + here];
+      if (!stays<kLargest>(best.element, element) && replaces<kLargest>(best.element, element))
+        best = {element, here};
+      if constexpr (has_values) to[first + here] = best.element;
+      if constexpr (has_positions) positions[first + here] = best.where;
     }
     carried = best;
   });
+}
+
+template <bool kLargest, class T>
+void extremum_rows(const Scan& scan, const T* from, T* to, int64_t* positions) {
+  if (positions == nullptr) return extremum_rows<kLargest, true, false>(scan, from, to, positions);
+  if (to == nullptr) return extremum_rows<kLargest, false, true>(scan, from, to, positions);
+  extremum_rows<kLargest, true, true>(scan, from, to, positions);
 }
 
 template <bool kLargest>

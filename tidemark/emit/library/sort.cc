@@ -4,6 +4,7 @@
 #include <compare>
 #include <cstring>
 #include <limits>
+#include <utility>
 
 #include "tidemark/base/error.h"
 #include "tidemark/device/threads.h"
@@ -49,14 +50,16 @@ struct PositionedKey {
   PositionedKey() = default;
   PositionedKey(uint64_t key, int64_t place) : word(key << 32 | static_cast<uint64_t>(place)) {}
   int64_t place() const { return static_cast<int64_t>(word & UINT32_MAX); }
+  uint64_t key() const { return word >> 32; }
   friend auto operator<=>(PositionedKey a, PositionedKey b) { return a.word <=> b.word; }
 };
 struct Wide {
-  uint64_t key = 0;
+  uint64_t of = 0;
   int64_t where = 0;
   Wide() = default;
-  Wide(uint64_t of, int64_t place) : key(of), where(place) {}
+  Wide(uint64_t key, int64_t place) : of(key), where(place) {}
   int64_t place() const { return where; }
+  uint64_t key() const { return of; }
   friend auto operator<=>(const Wide&, const Wide&) = default;
 };
 bool fits_packed(const Sorting& work) {
@@ -75,10 +78,39 @@ struct Rows {
   int64_t grain() const { return std::max<int64_t>(1, 8192 / std::max<int64_t>(1, length)); }
 };
 
+// Rows from this length on are sorted by the digits of their keys.
+constexpr int64_t kLongRow = 256;
+
+bool is_sorted_by_digits(const Sorting& work) {
+  return work.count >= kLongRow && work.count == work.x.shape[work.axis];
+}
+
+// Of a worker: its entries, and as many again to sort by digits.
 int64_t entry_bytes(const Sorting& work) {
   const auto entry = static_cast<int64_t>(fits_packed(work) ? sizeof(PositionedKey) : sizeof(Wide));
   constexpr int64_t line = 64;
-  return (work.count * entry + line - 1) / line * line;
+  const int64_t entries = is_sorted_by_digits(work) ? 2 * work.count : work.count;
+  return (entries * entry + line - 1) / line * line;
+}
+
+// Sorts entries, which come in the order of their places, by the last byte of their keys, then by
+// the one before, each time keeping the order of equal ones. Bytes that all keys share are passed
+// over. Gives the array that the entries are in at the end.
+template <int kBytes, class Entry>
+Entry* sorted_by_digits(Entry* entries, Entry* other, int64_t count) {
+  const auto digit = [](const Entry& entry, int byte) { return entry.key() >> (8 * byte) & 0xff; };
+  int64_t places[kBytes][256] = {};
+  for (int64_t i = 0; i < count; ++i)
+    for (int byte = 0; byte < kBytes; ++byte) ++places[byte][digit(entries[i], byte)];
+  for (int byte = 0; byte < kBytes; ++byte) {
+    int64_t* const place = places[byte];
+    if (place[digit(entries[0], byte)] == count) continue;
+    int64_t before = 0;
+    for (int64_t value = 0; value < 256; ++value) before += std::exchange(place[value], before);
+    for (int64_t i = 0; i < count; ++i) other[place[digit(entries[i], byte)]++] = entries[i];
+    std::swap(entries, other);
+  }
+  return entries;
 }
 
 template <class Bits, class Entry>
@@ -92,27 +124,53 @@ class Sorter {
 
   void row(int64_t number, Entry* entries) const {
     const std::byte* const from = work_.x.data + offset_of(number) * kBytes;
-    const auto entry = [&](int64_t i) { return Entry(order_(load<Bits>(from + i * stride_)), i); };
     const int64_t kept = work_.count;
-    for (int64_t i = 0; i < kept; ++i) entries[i] = entry(i);
-    if (kept == rows_.length) {
+    for (int64_t i = 0; i < kept; ++i) entries[i] = entry(from, i);
+    if (is_sorted_by_digits(work_))
+      entries = sorted_by_digits<sizeof(Bits)>(entries, entries + kept, kept);
+    else if (kept == rows_.length)
       std::sort(entries, entries + kept);
-    } else {
-      // The best so far form a heap with the worst of them on top.
-      std::make_heap(entries, entries + kept);
-      for (int64_t i = kept; i < rows_.length; ++i) {
-        const Entry next = entry(i);
-        if (!(next < entries[0])) continue;
-        std::pop_heap(entries, entries + kept);
-        entries[kept - 1] = next;
-        std::push_heap(entries, entries + kept);
-      }
-      std::sort_heap(entries, entries + kept);
-    }
+    else if (kept <= kFew)
+      keep_few(from, entries);
+    else
+      keep_best(from, entries);
     write(number, from, entries);
   }
 
  private:
+  static constexpr int64_t kFew = 16;
+
+  Entry entry(const std::byte* from, int64_t i) const {
+    return Entry(order_(load<Bits>(from + i * stride_)), i);
+  }
+
+  // The best so far are sorted, and a better one moves those behind it.
+  void keep_few(const std::byte* from, Entry* entries) const {
+    const int64_t kept = work_.count;
+    std::sort(entries, entries + kept);
+    for (int64_t i = kept; i < rows_.length; ++i) {
+      const Entry next = entry(from, i);
+      if (!(next < entries[kept - 1])) continue;
+      int64_t place = kept - 1;
+      for (; place > 0 && next < entries[place - 1]; --place) entries[place] = entries[place - 1];
+      entries[place] = next;
+    }
+  }
+
+  // The best so far form a heap with the worst of them on top.
+  void keep_best(const std::byte* from, Entry* entries) const {
+    const int64_t kept = work_.count;
+    std::make_heap(entries, entries + kept);
+    for (int64_t i = kept; i < rows_.length; ++i) {
+      const Entry next = entry(from, i);
+      if (!(next < entries[0])) continue;
+      std::pop_heap(entries, entries + kept);
+      entries[kept - 1] = next;
+      std::push_heap(entries, entries + kept);
+    }
+    std::sort_heap(entries, entries + kept);
+  }
+
   static constexpr auto kBytes = static_cast<int64_t>(sizeof(Bits));
 
   // The offset of the row's first element, in elements.

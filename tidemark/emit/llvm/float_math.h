@@ -3,6 +3,7 @@
 
 #include <llvm/IR/IntrinsicsX86.h>
 
+#include "tidemark/emit/llvm/control_flow.h"
 #include "tidemark/emit/llvm/lane_value.h"
 // lane_value.h comes first.
 #include "tidemark/loops/divmod.h"
@@ -26,6 +27,52 @@ inline lane::LaneValue exp_f32_avx512(lane::LaneValue x) {
       {value.value, whole.value, value.value, builder.getInt16(0xffff), builder.getInt32(4)}));
 }
 
+// `simple`, or what `general` gives if a lane is not `ordinary`: one jump for all lanes, which
+// hardly ever goes the other way. Both have the same bits in lanes that are.
+template <class General>
+lane::LaneValue unless_special(lane::LaneValue ordinary, lane::LaneValue simple, General general) {
+  llvm::IRBuilder<>& builder = *simple.builder;
+  llvm::Value* all =
+      ordinary.type()->isVectorTy() ? builder.CreateAndReduce(ordinary.value) : ordinary.value;
+  return simple.with(when(builder, builder.CreateNot(all), {simple.value},
+                          [&](const Carried&) -> Carried { return {general().value}; })[0]);
+}
+
+inline lane::LaneValue quick_log_f32(lane::LaneValue x) {
+  return unless_special(math::log_is_ordinary_f32(x), math::log_ordinary_f32(x),
+                        [&] { return math::log_f32(x); });
+}
+inline lane::LaneValue quick_log2_f32(lane::LaneValue x) {
+  const lane::LaneValue simple = math::log2_ordinary_f32(x);
+  return unless_special(math::log_is_ordinary_f32(x), simple,
+                        [&] { return math::log_with_special(x, simple); });
+}
+inline lane::LaneValue quick_log10_f32(lane::LaneValue x) {
+  const lane::LaneValue simple = math::log10_ordinary_f32(x);
+  return unless_special(math::log_is_ordinary_f32(x), simple,
+                        [&] { return math::log_with_special(x, simple); });
+}
+inline lane::LaneValue quick_exp_f32(lane::LaneValue x) {
+  return unless_special(math::exp_is_ordinary_f32(x), math::exp_ordinary_f32(x),
+                        [&] { return math::exp_f32(x); });
+}
+inline lane::LaneValue quick_erfc_f32(lane::LaneValue x) {
+  return unless_special(math::erfc_is_ordinary_f32(x), math::erfc_ordinary_f32(x),
+                        [&] { return math::erfc_f32(x); });
+}
+inline lane::LaneValue quick_sin(bool is_f32, lane::LaneValue x) {
+  return is_f32 ? unless_special(math::is_near_angle_f32(x), math::sin_near_f32(x),
+                                 [&] { return math::sin_f32(x); })
+                : unless_special(math::is_near_angle_f64(x), math::sin_near_f64(x),
+                                 [&] { return math::sin_f64(x); });
+}
+inline lane::LaneValue quick_cos(bool is_f32, lane::LaneValue x) {
+  return is_f32 ? unless_special(math::is_near_angle_f32(x), math::cos_near_f32(x),
+                                 [&] { return math::cos_f32(x); })
+                : unless_special(math::is_near_angle_f64(x), math::cos_near_f64(x),
+                                 [&] { return math::cos_f64(x); });
+}
+
 inline lane::LaneValue float_operation(ExprOp op, DType dtype, lane::LaneValue a, lane::LaneValue b,
                                        lane::LaneValue c) {
   using namespace lane;
@@ -43,6 +90,8 @@ inline lane::LaneValue float_operation(ExprOp op, DType dtype, lane::LaneValue a
       return math::float_floor_divide(a, b);
     case ExprOp::remainder:
       return math::float_remainder(a, b);
+    case ExprOp::copysign:
+      return copysign(a, b);
     case ExprOp::fma:
       return fma(a, b, c);
     case ExprOp::negate:
@@ -65,23 +114,27 @@ inline lane::LaneValue float_operation(ExprOp op, DType dtype, lane::LaneValue a
     case ExprOp::trunc:
       return trunc(a);
     case ExprOp::exp:
-      return is_f32 ? math::exp_f32(a) : math::exp_f64(a);
+      return is_f32 ? quick_exp_f32(a) : math::exp_f64(a);
     case ExprOp::expm1:
       return is_f32 ? math::expm1_f32(a) : math::expm1_f64(a);
     case ExprOp::log:
-      return is_f32 ? math::log_f32(a) : math::log_f64(a);
+      return is_f32 ? quick_log_f32(a) : math::log_f64(a);
     case ExprOp::log1p:
       return is_f32 ? math::log1p_f32(a) : math::log1p_f64(a);
+    case ExprOp::log2:
+      return is_f32 ? quick_log2_f32(a) : math::log2_f64(a);
+    case ExprOp::log10:
+      return is_f32 ? quick_log10_f32(a) : math::log10_f64(a);
     case ExprOp::sin:
-      return is_f32 ? math::sin_f32(a) : math::sin_f64(a);
+      return quick_sin(is_f32, a);
     case ExprOp::cos:
-      return is_f32 ? math::cos_f32(a) : math::cos_f64(a);
+      return quick_cos(is_f32, a);
     case ExprOp::tanh:
       return is_f32 ? math::tanh_f32(a) : math::tanh_f64(a);
     case ExprOp::erf:
       return is_f32 ? math::erf_f32(a) : math::erf_f64(a);
     case ExprOp::erfc:
-      return is_f32 ? math::erfc_f32(a) : math::erfc_f64(a);
+      return is_f32 ? quick_erfc_f32(a) : math::erfc_f64(a);
     case ExprOp::power:
       return is_f32 ? math::power_f32(a, b) : math::power_f64(a, b);
     default:

@@ -11,6 +11,7 @@
 #include <concepts>
 #include <cstdint>
 
+#include "tidemark/emit/llvm/control_flow.h"
 #include "tidemark/emit/llvm/helpers.h"
 
 namespace tidemark::lane {
@@ -163,7 +164,8 @@ llvm::Value* call_address(llvm::IRBuilder<>& builder, Result (*function)(Args...
   return builder.CreateCall(type, builder.CreateIntToPtr(address, builder.getPtrTy()), arguments);
 }
 
-inline LaneValue fmod(LaneValue a, LaneValue b) {
+// One element after the other, for any numbers.
+inline LaneValue fmod_of_any(LaneValue a, LaneValue b) {
   llvm::IRBuilder<>& builder = *a.builder;
   auto* vector = llvm::dyn_cast<llvm::FixedVectorType>(a.type());
   auto* count = builder.getInt64(vector == nullptr ? 1 : vector->getNumElements());
@@ -174,6 +176,24 @@ inline LaneValue fmod(LaneValue a, LaneValue b) {
   const bool is_f32 = a.type()->getScalarSizeInBits() == 32;
   call_address(builder, is_f32 ? jit::fmod_f32 : jit::fmod_f64, {left, right, count});
   return a.with(builder.CreateLoad(a.type(), left));
+}
+
+// Where the quotient has a few bits to spare, a - n b is exact for its whole part n. The rounded
+// quotient may be the whole number above it, and then the difference is b too far.
+inline LaneValue fmod(LaneValue a, LaneValue b) {
+  llvm::IRBuilder<>& builder = *a.builder;
+  const bool is_f32 = a.type()->getScalarSizeInBits() == 32;
+  const LaneValue quotient = a / b;
+  const LaneValue left = fma(-trunc(quotient), b, a);
+  const LaneValue too_far = less(left * copysign(like(a, 1.0), a), like(a, 0.0));
+  const LaneValue simple = copysign(select(too_far, left + copysign(b, a), left), a);
+  const LaneValue is_simple = both(less(abs(quotient), like(a, is_f32 ? 0x1p22 : 0x1p51)),
+                                   less(abs(b), like(b, __builtin_inf())));
+  llvm::Value* all =
+      a.type()->isVectorTy() ? builder.CreateAndReduce(is_simple.value) : is_simple.value;
+  return a.with(
+      jit::when(builder, builder.CreateNot(all), {simple.value},
+                [&](const jit::Carried&) -> jit::Carried { return {fmod_of_any(a, b).value}; })[0]);
 }
 
 }  // namespace tidemark::lane

@@ -27,6 +27,8 @@ int64_t weight(const Expr& expr) {
     case ExprOp::expm1:
     case ExprOp::log:
     case ExprOp::log1p:
+    case ExprOp::log2:
+    case ExprOp::log10:
     case ExprOp::sin:
     case ExprOp::cos:
     case ExprOp::tanh:
