@@ -88,7 +88,14 @@ PyObject* compare(PyObject* a, PyObject* b, int how) {
 PyObject* same(PyObject* a) { return Py_NewRef(a); }
 
 int truth(PyObject* a) {
-  return guarded([&] { return tensor_in(a).item<bool>(calling_line()) ? 1 : 0; }, -1);
+  return guarded(
+      [&] {
+        const Tensor& x = tensor_in(a);
+        const Source at = calling_line();
+        if (is_complex(x.dtype())) return x.item<std::complex<double>>(at) != 0.0 ? 1 : 0;
+        return x.item<bool>(at) ? 1 : 0;
+      },
+      -1);
 }
 
 PyObject* integer_of(const Tensor& x, Source at) {

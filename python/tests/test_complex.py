@@ -108,6 +108,7 @@ def test_dtypes_and_promotion():
     near(td.polar(td.asarray([2.0, 3.0], td.f64), np.array([0.5, -1.0])), np.array([2, 3]) * np.exp(1j * np.array([0.5, -1.0])))
     assert td.real(z).shape == (2,) and np.shares_memory(np.asarray(z.imag), np.asarray(z))
     assert complex(td.constant(1 + 2j)) == 1 + 2j and td.constant([3j]).item() == 3j
+    assert bool(td.constant(1j)) and not bool(td.constant(0j)) and z[z != 0].shape == (2,)
 
 
 @pytest.mark.parametrize("array", [
@@ -234,6 +235,23 @@ def test_control_flow():
     near(td.function(td.grad(loss))(z), t.grad.numpy(), 1e-12)
 
 
+def test_jacobians_by_complex_numbers():
+    z = td.asarray(drawn(3))
+    near(td.jacobian(lambda a: td.square(td.abs(a)))(z), np.diag(2 * np.asarray(z)))
+    y, pull = td.vjp(lambda a: a * a, z)
+    near(pull(td.ones_like(y)), 2 * np.asarray(z).conj())
+
+
+def test_datasets_and_checkpoints(tmp_path):
+    z = drawn(5, 2, dtype=np.complex64)
+    batches = list(td.data.from_tensor_slices(td.asarray(z)).map(lambda row: row * 2).batch(2))
+    assert np.array_equal(np.concatenate([np.asarray(batch) for batch in batches]), z * 2)
+    v, w = td.Variable(z), td.Variable(np.zeros_like(z))
+    td.io.Checkpoint(v=v).save(str(tmp_path / "c"))
+    td.io.Checkpoint(v=w).load(str(tmp_path / "c"))
+    assert np.array_equal(np.asarray(w), z)
+
+
 def test_variables():
     v = td.Variable(td.constant([1 + 1j, 2.0], td.c128))
     v.assign_add(td.constant([1j, 1], td.c128))
@@ -271,7 +289,8 @@ ORDER = "complex numbers have no order"
 @pytest.mark.parametrize("call, text", [
     (lambda: Z < Z, f"less: {ORDER}"), (lambda: td.maximum(Z, 0), f"maximum: {ORDER}"), (lambda: td.max(Z), f"max: {ORDER}"),
     (lambda: td.argmin(Z), f"argmin: {ORDER}"), (lambda: td.sort(Z), f"sort: {ORDER}"), (lambda: td.clip(Z, 0, 1), f"clip: {ORDER}"),
-    (lambda: td.top_k(Z, 1), f"top_k: {ORDER}"), (lambda: td.arange(1j), f"arange: {ORDER}"),
+    (lambda: td.median(Z), f"median: {ORDER}"), (lambda: td.quantile(Z, 0.5), f"quantile: {ORDER}"), (lambda: td.histogram(Z), f"histogram: {ORDER}"),
+    (lambda: td.jacobian(lambda z: z * z)(Z), "jacobian: the target must be real, got c64[2]"), (lambda: td.top_k(Z, 1), f"top_k: {ORDER}"), (lambda: td.arange(1j), f"arange: {ORDER}"),
     (lambda: td.bitwise_and(Z, Z), "bitwise_and: does not take complex numbers"), (lambda: td.floor(Z), "floor: does not take complex numbers"),
     (lambda: td.softmax(Z), "softmax: does not take complex numbers"), (lambda: td.relu(Z), "relu: does not take complex numbers"),
     (lambda: td.linalg.cholesky(td.eye(2, dtype=td.c64)), "cholesky: does not take complex numbers"),

@@ -17,6 +17,10 @@ using detail::bind_op;
 using detail::tensor_of;
 using detail::type_of;
 
+void check_has_order(const Tensor& x, std::string_view name, Source at) {
+  if (is_complex(x.dtype())) refuse_complex(OnComplex::needs_order, name, at);
+}
+
 // `count` elements of the last axis, from `begin` on, as a view.
 Tensor part_of_last(const Tensor& x, Dim begin, Dim count, Source at) {
   const auto rank = static_cast<size_t>(x.rank());
@@ -129,6 +133,7 @@ Histogram histogram(const Operand& x, const HistogramOptions& options, Source at
     throw UserError(cat("histogram: low = ", *options.low, " is above high = ", *options.high), at,
                     "exchange them");
   const Tensor given = reshape(tensor_of(x, at), {-1});
+  check_has_order(given, "histogram", at);
   const Tensor list = is_float(given.dtype()) ? given : cast(given, DType::f64);
   const bool some = is_less(0, list.shape()[0]);
   const auto end_of = [&](std::optional<double> named, const ReduceOp& op, double otherwise) {
@@ -152,6 +157,7 @@ namespace detail {
 
 Tensor median_of(const Tensor& x, const AxisList& axes, Keep keep) {
   const Source at = *SourceScope::current();  // ReduceFunction holds one.
+  check_has_order(x, "median", at);
   const Tensor rows = merged_last(is_float(x.dtype()) ? x : cast(x, DType::f64), axes, at);
   const Dim size = rows.shape()[-1];
   check_not_empty("median", x, size, at);
@@ -177,6 +183,7 @@ Tensor quantile(const Operand& x, const Operand& q, std::optional<int64_t> axis,
       throw UserError(cat("quantile: q goes from 0 to 1, got ", least < 0 ? least : most), at,
                       "the median is 0.5; divide percentages by 100");
   }
+  check_has_order(given, "quantile", at);
   const DType real = is_float(given.dtype()) ? given.dtype() : DType::f64;
   const Tensor tensor = axis ? given : reshape(given, {-1});
   const int64_t plain =

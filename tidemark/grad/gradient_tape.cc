@@ -174,6 +174,9 @@ std::vector<Tensor> GradientTape::jacobian(const Tensor& y, const std::vector<Te
                                            Unconnected unconnected, Source at) {
   const SourceScope scope(at);
   const TensorType type = detail::type_of(y, at);
+  if (is_complex(type.dtype))
+    throw UserError(cat("jacobian: the target must be real, got ", type), at,
+                    "take the jacobians of its parts: td::real(y), td::imag(y)");
   const int64_t count = type.shape.size();
   detail::MapParts parts{.name = "jacobian"};
   parts.walked = {eye(count, type.dtype, at)};

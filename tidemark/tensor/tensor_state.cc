@@ -394,7 +394,7 @@ int64_t Tensor::whole_item(Source at) const {
   if (is_complex(array.dtype))
     throw UserError(
         cat("item: the element of ", TensorType{array.dtype, array.shape}, " is complex"), at,
-        "read it as std::complex<double>, or one of its parts: td::real(z)");
+        "read it as a complex number, or one of its parts: td::real(z)");
   return visit_dtype(array.dtype, [&](auto element) -> int64_t {
     using T = decltype(element);
     std::memcpy(&element, array.data, sizeof(T));
@@ -424,7 +424,7 @@ void Tensor::copy_out(DType dtype, void* to, Source at) const {
   if (is_complex(array.dtype) && !is_complex(dtype))
     throw UserError(
         cat("to_vector: the elements of ", TensorType{array.dtype, array.shape}, " are complex"),
-        at, "read them as std::complex<double>, or one of their parts: td::real(z)");
+        at, "read them as complex numbers, or one of their parts: td::real(z)");
   if (array.size() == 0) return;
   compile::run_copy(array, {.data = static_cast<std::byte*>(to),
                             .dtype = dtype,

@@ -107,12 +107,12 @@ TEST(Complex, WhatHasNoMeaningIsRefused) {
             "cast: complex numbers in f32 would lose their imaginary parts\n  take one of their "
             "parts: td::real(z), td::imag(z), td::abs(z)");
   EXPECT_EQ(said([&] { (void)z[0].item<float>(); }),
-            "item: the element of c64[] is complex\n  read it as std::complex<double>, or one of "
-            "its parts: td::real(z)");
+            "item: the element of c64[] is complex\n  read it as a complex number, or one of its "
+            "parts: td::real(z)");
   EXPECT_EQ(
       said([&] { (void)z.to_vector<float>(); }),
-      "to_vector: the elements of c64[2] are complex\n  read them as std::complex<double>, or "
-      "one of their parts: td::real(z)");
+      "to_vector: the elements of c64[2] are complex\n  read them as complex numbers, or one of "
+      "their parts: td::real(z)");
   EXPECT_EQ(said([&] { (void)grad([](const Tensor& x) { return sum(x); })(z); }),
             "grad: the function must return one float, got c64[]\n  take a real number of it: "
             "td::real(y), td::abs(y)");
