@@ -30,12 +30,16 @@ class BatchSet : public CutSet {
   // Forward nodes before the position `first` in the region stay outside, and so do their
   // gradients.
   BatchSet(const Graph& graph, const RegionFacts& facts, int64_t parts, size_t first)
-      : CutSet(graph, facts, parts), first_(first), seeds_(graph.nodes.size(), Slicing::kWhole) {
+      : CutSet(graph, facts, parts),
+        first_(first),
+        seeds_(graph.nodes.size(), Slicing::kWhole),
+        is_uniform_(graph.nodes.size()) {
     computes_.assign(graph.nodes.size(), 0);
     depends_.assign(graph.nodes.size(), 0);
   }
 
   void grow() {
+    for (const int32_t number : nodes()) mark_uniform(number);
     for (const int32_t number : nodes()) mark_seed(number);
     for (const int32_t number : nodes()) visit(number);
     give_back();
@@ -160,6 +164,7 @@ class BatchSet : public CutSet {
   // Whether parts of the value are what a node that stays outside has computed: its gradient reads
   // that.
   bool is_of_early_node(Value value, int64_t axis) const {
+    if (is_uniform(value)) return false;
     const Node& maker = graph_.node(value);
     if (const auto slicing = slicing_of_view(value, axis)) {
       for (size_t i = 0; i < maker.inputs.size(); ++i)
@@ -179,7 +184,8 @@ class BatchSet : public CutSet {
   // can be; a repeated element would become many.
   bool can_walk(Value value, int64_t axis) const {
     const Node& maker = graph_.node(value);
-    if (!is_view(maker) && !is_uniform(value)) return true;
+    if (is_uniform(value)) return slicing_of_view(value, axis).has_value();
+    if (!is_view(maker)) return true;
     if (const auto slicing = slicing_of_view(value, axis)) {
       for (size_t i = 0; i < maker.inputs.size(); ++i)
         if (slicing->operands[i] != Slicing::kWhole &&
@@ -191,13 +197,13 @@ class BatchSet : public CutSet {
   }
   // Whether all elements are computed from the same numbers, as in the gradient of a mean: what
   // would be stored as a whole is computed for each part.
-  bool is_uniform(Value value) const {
-    const Node& maker = graph_.node(value);
-    if (maker.op == nullptr || is_open(maker)) return false;
-    if (maker.op->family != Family::pointwise && !is_view(maker)) return false;
-    return std::all_of(maker.inputs.begin(), maker.inputs.end(), [&](Value input) {
-      return graph_.type(input).shape.size() == 1 || is_uniform(input);
-    });
+  bool is_uniform(Value value) const { return is_uniform_[static_cast<size_t>(value.node)]; }
+  void mark_uniform(int32_t number) {
+    const Node& each = node(number);
+    if (is_open(each) || (each.op->family != Family::pointwise && !is_view(each))) return;
+    is_uniform_[static_cast<size_t>(number)] = std::all_of(
+        each.inputs.begin(), each.inputs.end(),
+        [&](Value input) { return graph_.type(input).shape.size() == 1 || is_uniform(input); });
   }
   // Of a view, or of a value that is as cheap as one.
   std::optional<Slicing> slicing_of_view(Value value, int64_t axis) const {
@@ -274,7 +280,8 @@ class BatchSet : public CutSet {
   }
 
   const size_t first_;
-  std::vector<int64_t> seeds_;  // By node: the axis, if the set may begin there.
+  std::vector<int64_t> seeds_;    // By node: the axis, if the set may begin there.
+  std::vector<bool> is_uniform_;  // By node.
   int64_t batch_ = 0, rows_ = 0;
   std::set<int32_t> walked_;  // Outside nodes of which the forward pass takes parts.
 };

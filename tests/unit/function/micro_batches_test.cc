@@ -90,6 +90,16 @@ std::vector<Case> cases() {
        {{3, 3, 8, 8}, {3, 3, 8, 8}, {3, 3, 8, 8}, {2, 2, 8, 4}},
        [=](const Tensors& w, const Tensor& x) { return mean_square(images(w, x)); },
        "computes 4 parts of the batch"},
+      // What is the same for all elements is computed in each part, however it was computed.
+      {"uniform",
+       {1024, 16},
+       of_layers(16, 16),
+       [=](const Tensors& w, const Tensor& x) {
+         Tensor same = td::broadcast_to(td::stop_gradient(td::mean(w[0])), x.shape());
+         for (int i = 0; i < 40; ++i) same = td::tanh(same + same * same);
+         return mean_square(layers(w, x) + same);
+       },
+       "computes 4 parts of the batch"},
       // The mean over the batch needs all of it: what follows is not computed in parts.
       {"normalized",
        {512, 16},
