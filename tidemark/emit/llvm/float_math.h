@@ -27,6 +27,30 @@ inline lane::LaneValue exp_f32_avx512(lane::LaneValue x) {
       {value.value, whole.value, value.value, builder.getInt16(0xffff), builder.getInt32(4)}));
 }
 
+// `general(x)` as a function that the module has once, for all its kernels: it hardly ever runs,
+// and built into every use it would take most of the time to compile.
+template <class General>
+lane::LaneValue call_apart(const char* name, lane::LaneValue x, General general) {
+  llvm::IRBuilder<>& builder = *x.builder;
+  llvm::Function* kernel = builder.GetInsertBlock()->getParent();
+  const auto* lanes = llvm::dyn_cast<llvm::FixedVectorType>(x.type());
+  const std::string full = cat(name, "_", lanes == nullptr ? 1 : lanes->getNumElements());
+  llvm::Function* apart = kernel->getParent()->getFunction(full);
+  if (apart == nullptr) {
+    auto* type = llvm::FunctionType::get(x.type(), {x.type()}, false);
+    apart =
+        llvm::Function::Create(type, llvm::Function::InternalLinkage, full, kernel->getParent());
+    apart->addFnAttrs(
+        llvm::AttrBuilder(builder.getContext(), kernel->getAttributes().getFnAttrs()));
+    apart->addFnAttr(llvm::Attribute::NoInline);
+    apart->addFnAttr(llvm::Attribute::Cold);
+    const llvm::IRBuilder<>::InsertPointGuard guard(builder);
+    builder.SetInsertPoint(llvm::BasicBlock::Create(builder.getContext(), "", apart));
+    builder.CreateRet(general(x.with(apart->getArg(0))).value);
+  }
+  return x.with(builder.CreateCall(apart, {x.value}));
+}
+
 // `simple`, or what `general` gives if a lane is not `ordinary`: one jump for all lanes, which
 // hardly ever goes the other way. Both have the same bits in lanes that are.
 template <class General>
@@ -39,8 +63,9 @@ lane::LaneValue unless_special(lane::LaneValue ordinary, lane::LaneValue simple,
 }
 
 inline lane::LaneValue quick_log_f32(lane::LaneValue x) {
-  return unless_special(math::log_is_ordinary_f32(x), math::log_ordinary_f32(x),
-                        [&] { return math::log_f32(x); });
+  return unless_special(math::log_is_ordinary_f32(x), math::log_ordinary_f32(x), [&] {
+    return call_apart("log_f32", x, [](lane::LaneValue y) { return math::log_f32(y); });
+  });
 }
 inline lane::LaneValue quick_log2_f32(lane::LaneValue x) {
   const lane::LaneValue simple = math::log2_ordinary_f32(x);
@@ -53,24 +78,38 @@ inline lane::LaneValue quick_log10_f32(lane::LaneValue x) {
                         [&] { return math::log_with_special(x, simple); });
 }
 inline lane::LaneValue quick_exp_f32(lane::LaneValue x) {
-  return unless_special(math::exp_is_ordinary_f32(x), math::exp_ordinary_f32(x),
-                        [&] { return math::exp_f32(x); });
+  return unless_special(math::exp_is_ordinary_f32(x), math::exp_ordinary_f32(x), [&] {
+    return call_apart("exp_f32", x, [](lane::LaneValue y) { return math::exp_f32(y); });
+  });
 }
 inline lane::LaneValue quick_erfc_f32(lane::LaneValue x) {
-  return unless_special(math::erfc_is_ordinary_f32(x), math::erfc_ordinary_f32(x),
-                        [&] { return math::erfc_f32(x); });
+  return unless_special(math::erfc_is_ordinary_f32(x), math::erfc_ordinary_f32(x), [&] {
+    return call_apart("erfc_f32", x, [](lane::LaneValue y) { return math::erfc_f32(y); });
+  });
 }
 inline lane::LaneValue quick_sin(bool is_f32, lane::LaneValue x) {
   return is_f32 ? unless_special(math::is_near_angle_f32(x), math::sin_near_f32(x),
-                                 [&] { return math::sin_f32(x); })
-                : unless_special(math::is_near_angle_f64(x), math::sin_near_f64(x),
-                                 [&] { return math::sin_f64(x); });
+                                 [&] {
+                                   return call_apart("sin_f32", x, [](lane::LaneValue y) {
+                                     return math::sin_f32(y);
+                                   });
+                                 })
+                : unless_special(math::is_near_angle_f64(x), math::sin_near_f64(x), [&] {
+                    return call_apart("sin_f64", x,
+                                      [](lane::LaneValue y) { return math::sin_f64(y); });
+                  });
 }
 inline lane::LaneValue quick_cos(bool is_f32, lane::LaneValue x) {
   return is_f32 ? unless_special(math::is_near_angle_f32(x), math::cos_near_f32(x),
-                                 [&] { return math::cos_f32(x); })
-                : unless_special(math::is_near_angle_f64(x), math::cos_near_f64(x),
-                                 [&] { return math::cos_f64(x); });
+                                 [&] {
+                                   return call_apart("cos_f32", x, [](lane::LaneValue y) {
+                                     return math::cos_f32(y);
+                                   });
+                                 })
+                : unless_special(math::is_near_angle_f64(x), math::cos_near_f64(x), [&] {
+                    return call_apart("cos_f64", x,
+                                      [](lane::LaneValue y) { return math::cos_f64(y); });
+                  });
 }
 
 inline lane::LaneValue float_operation(ExprOp op, DType dtype, lane::LaneValue a, lane::LaneValue b,
