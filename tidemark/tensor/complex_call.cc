@@ -14,6 +14,7 @@
 #include "tidemark/ops/special.h"
 #include "tidemark/ops/structure.h"
 #include "tidemark/tensor/bind.h"
+#include "tidemark/tensor/composed.h"
 #include "tidemark/types/size.h"
 
 namespace tidemark::detail {
@@ -392,6 +393,24 @@ Tensor pointwise(const OpCall& call) {
   refuse_complex(call.op.on_complex, call.op.name, call.at);
 }
 
+// The same as one program where eager code has often run it: by parts it is many passes over
+// memory.
+Tensor composed_pointwise(const OpCall& call) {
+  Tensors operands;
+  for (const Operand* const operand : call.operands) {
+    if (operand->tensor() == nullptr) return pointwise(call);
+    operands.push_back(*operand->tensor());
+  }
+  const auto run = [&](const Tensors& given) {
+    std::vector<Operand> held;
+    held.reserve(given.size());
+    SmallVec<const Operand*, 3> list;
+    for (const Tensor& each : given) list.push_back(&held.emplace_back(each, call.at));
+    return pointwise({call.op, {list.data(), list.size()}, call.attrs, call.at});
+  };
+  return composed(Composition(call.op.self), std::move(operands), run, call.at);
+}
+
 // ---- the rules of other ops ---------------------------------------------------------------------
 
 // The indices of an op that has one for each element, for each part.
@@ -534,7 +553,7 @@ bool knows_complex(const OpDef& op) {
 Tensor complex_call(const OpCall& call) {
   const SourceScope scope(call.at);
   if (call.op.is_cast()) return complex_cast(*call.operands[0], call.attrs.read().dtype(), call.at);
-  if (call.op.family == Family::pointwise) return pointwise(call);
+  if (call.op.family == Family::pointwise) return composed_pointwise(call);
   if (call.op.on_complex == OnComplex::parts) return by_parts(call);
   if (const auto* const rule = rule_of(kCallRules, call.op); rule != std::end(kCallRules))
     return rule->run(call);
