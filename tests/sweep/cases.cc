@@ -906,8 +906,8 @@ std::vector<Case> tabled(const OpDef& op) {
   Cases cases(op);
   for (const Table& table : kTables) {
     if (table.op != op.self) continue;
-    // Permutations are i64, which may not be among those that are swept.
-    const bool is_one = op.self == &ops::random_permutation;
+    // Permutations and keys are i64, which may not be among those that are swept.
+    const bool is_one = op.self == &ops::random_permutation || op.self == &ops::random_fold;
     for (const DType dtype : is_one ? all_dtypes() : swept_dtypes(op)) table.add(cases, dtype);
   }
   return cases.take();

@@ -229,15 +229,12 @@ namespace {
 Tensor neighbour(const Tensor& x, const Tensor& y) {
   const auto [relative, least] = spacing_of(x.dtype());
   const Tensor size = abs(stop_gradient(x)), up = y > x;
-  const auto moved = [&](const Tensor& from, const Tensor& by) {
-    return where(up, from + by, from - by);
-  };
   const double more_than_half = relative * (1 + 2 * relative);
-  const Tensor plain = moved(x, size * more_than_half);
-  const Tensor scaled =
-      moved(x * (1 / relative), size * (1 / relative) * more_than_half) * relative;
-  const Tensor small = moved(x, full_like(x, least));
-  const Tensor normal = where(size < least / relative / relative * 0.5, scaled, plain);
+  const Tensor is_low = size < least / relative / relative * 0.5;
+  const Tensor scale = where(is_low, full_like(x, 1 / relative), 1);
+  const Tensor by = size * scale * where(up, full_like(x, more_than_half), -more_than_half);
+  const Tensor normal = (x * scale + by) * where(is_low, full_like(x, relative), 1);
+  const Tensor small = x + where(up, full_like(x, least), -least);
   const Tensor near = where(size < least / relative, small, normal);
   const Tensor finite = where(isinf(x), sign(x) * largest_finite(x.dtype()), near);
   // Zeros have the sign of x.

@@ -62,7 +62,8 @@ void check_positive(double value, const char* name, const char* option, Source a
 
 // A parameter as f64, of the shape of the draws.
 Tensor parameter(const Operand& given, const Shape& shape, Source at) {
-  return broadcast_to(cast(stop_gradient(tensor_of(given, at)), DType::f64), shape);
+  const Tensor wide = cast(stop_gradient(tensor_of(given, at)), DType::f64);
+  return wide.shape() == shape ? wide : broadcast_to(wide, shape);
 }
 
 // In (0, infinity): uniform draws may be 0, whose logarithm is not finite, and stand for the
