@@ -226,17 +226,18 @@ namespace {
 // "Computing predecessor and successor in rounding to nearest"): x plus a little more than half the
 // distance to its neighbour rounds to that neighbour. Where the product that gives this distance
 // would be subnormal, x is scaled up; below that, neighbours are `least` apart.
-Tensor neighbour(const Tensor& x, const Tensor& y) {
+Tensor neighbour(const Tensor& x, const Tensor& y, Source at) {
   const auto [relative, least] = spacing_of(x.dtype());
+  const auto number = [&](double value) { return detail::literal(x.dtype(), value, 0, at); };
   const Tensor size = abs(stop_gradient(x)), up = y > x;
   const double more_than_half = relative * (1 + 2 * relative);
   const Tensor is_low = size < least / relative / relative * 0.5;
-  const Tensor scale = where(is_low, full_like(x, 1 / relative), 1);
-  const Tensor by = size * scale * where(up, full_like(x, more_than_half), -more_than_half);
-  const Tensor normal = (x * scale + by) * where(is_low, full_like(x, relative), 1);
-  const Tensor small = x + where(up, full_like(x, least), -least);
+  const Tensor scale = where(is_low, number(1 / relative), 1);
+  const Tensor by = size * scale * where(up, number(more_than_half), -more_than_half);
+  const Tensor normal = (x * scale + by) * where(is_low, number(relative), 1);
+  const Tensor small = x + where(up, number(least), -least);
   const Tensor near = where(size < least / relative, small, normal);
-  const Tensor finite = where(isinf(x), sign(x) * largest_finite(x.dtype()), near);
+  const Tensor finite = where(isinf(x), copysign(number(largest_finite(x.dtype())), x), near);
   // Zeros have the sign of x.
   const Tensor apart = where(finite == 0, copysign(finite, x), finite);
   return where(x == y, copysign(x, y), where(logical_or(isnan(x), isnan(y)), x + y, apart));
@@ -253,10 +254,10 @@ Tensor nextafter(const Operand& a, const Operand& b, Source at) {
   };
   const Tensor left = tensor_of(a, at, float_of(b)), right = tensor_of(b, at, float_of(a));
   static constexpr char kSelf = 0;
-  const auto run = [](const detail::Tensors& both) {
+  const auto run = [at](const detail::Tensors& both) {
     const DType common = promote(both[0].dtype(), both[1].dtype());
     const DType real = is_float(common) ? common : DType::f32;
-    return neighbour(cast(both[0], real), cast(both[1], real));
+    return neighbour(cast(both[0], real), cast(both[1], real), at);
   };
   return detail::composed(detail::Composition(&kSelf), {left, right}, run, at);
 }
