@@ -8,7 +8,7 @@
 #include "tidemark/ops/lower.h"
 #include "tidemark/ops/pointwise.h"
 #include "tidemark/ops/structure.h"
-#include "tidemark/tensor/complex_call.h"
+#include "tidemark/tensor/complex_parts.h"
 #include "tidemark/tensor/eager.h"
 #include "tidemark/tensor/placement.h"
 #include "tidemark/tensor/tensor_state.h"

@@ -1,4 +1,5 @@
-#include "tidemark/tensor/complex_call.h"
+// Calls of complex tensors, but for elementwise ops (complex_pointwise.cc).
+#include "tidemark/tensor/complex_parts.h"
 
 #include "tidemark/ops/contract.h"
 #include "tidemark/ops/effect.h"

@@ -16,6 +16,19 @@ inline bool is_complex(const Operand& operand) {
   return state != nullptr && tidemark::is_complex(state->array.dtype);
 }
 
+inline bool takes_complex(const OpCall& call) {
+  for (const Operand* const operand : call.operands)
+    if (is_complex(*operand)) return true;
+  return false;
+}
+// Whether the op has complex operands as they are: the two views, transfers and prints.
+bool knows_complex(const OpDef& op);
+
+// The result of a call that has a complex operand and does not know complex numbers.
+Tensor complex_call(const OpCall& call);
+// The same of an elementwise op.
+Tensor complex_pointwise(const OpCall& call);
+
 // A number or a tensor in a complex dtype, or a complex one in any dtype.
 Tensor complex_cast(const Operand& x, DType dtype, Source at);
 

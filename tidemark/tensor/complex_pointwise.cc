@@ -5,8 +5,8 @@
 #include "tidemark/ops/pointwise.h"
 #include "tidemark/ops/reduce.h"
 #include "tidemark/tensor/bind.h"
-#include "tidemark/tensor/complex_call.h"
 #include "tidemark/tensor/complex_math.h"
+#include "tidemark/tensor/complex_parts.h"
 
 namespace tidemark::detail {
 namespace {

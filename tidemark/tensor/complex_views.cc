@@ -1,3 +1,4 @@
+// Complex tensors as pairs of reals: the views and copies that make them, and casts.
 #include "tidemark/tensor/complex_parts.h"
 
 #include "tidemark/ops/pointwise.h"
