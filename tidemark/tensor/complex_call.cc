@@ -125,6 +125,33 @@ Tensor running_product(const OpCall& call) {
   return z;
 }
 
+// y[i] = a[i] y[i - 1] + b[i], where each step joins what reaches `reach` elements back with what
+// those elements have reached.
+Tensor recurrence(const OpCall& call) {
+  Attrs::Reader read = call.attrs.read();
+  const int64_t axis = read.integer();
+  const bool reverse = read.boolean();
+  const DType dtype = common_dtype(call);
+  Tensor a = complex_cast(*call.operands[0], dtype, call.at);
+  Tensor y = complex_cast(*call.operands[1], dtype, call.at);
+  const int64_t count = y.shape()[axis];
+  for (int64_t reach = 1; reach < count; reach *= 2) {
+    const auto part = [&](const Tensor& x, bool later, int64_t size) {
+      return range_of(x, axis, later ? count - size : 0, size, call.at);
+    };
+    const Tensor by = part(a, !reverse, count - reach);
+    const auto with_first = [&](const Tensor& first, const Tensor& rest) {
+      const Tensor list[] = {reverse ? rest : first, reverse ? first : rest};
+      return concat(list, axis, call.at);
+    };
+    const Tensor reached = multiply(by, part(y, reverse, count - reach));
+    const Tensor factors = multiply(by, part(a, reverse, count - reach));
+    y = with_first(part(y, reverse, reach), add(part(y, !reverse, count - reach), reached));
+    a = with_first(part(a, reverse, reach), factors);
+  }
+  return y;
+}
+
 Tensor truths(const OpCall& call) {
   const Tensor truth = cast_to(*call.operands[0], DType::boolean, call.at);
   return bind_op(call.op, {&truth, 1}, call.attrs, call.at);
@@ -142,6 +169,7 @@ constexpr CallRule kCallRules[] = {
     {&ops::matmul, bilinear},
     {&prod, product_of_axes},
     {&ops::cumprod, running_product},
+    {&ops::linear_scan, recurrence},
 };
 
 }  // namespace
