@@ -142,7 +142,7 @@ Tensor recurrence(const OpCall& call) {
     const Tensor by = part(a, !reverse, count - reach);
     const auto with_first = [&](const Tensor& first, const Tensor& rest) {
       const Tensor list[] = {reverse ? rest : first, reverse ? first : rest};
-      return concat(list, axis, call.at);
+      return concat_along(list, axis, call.at);
     };
     const Tensor reached = multiply(by, part(y, reverse, count - reach));
     const Tensor factors = multiply(by, part(a, reverse, count - reach));

@@ -28,6 +28,8 @@ bool knows_complex(const OpDef& op);
 Tensor complex_call(const OpCall& call);
 // The same of an elementwise op.
 Tensor complex_pointwise(const OpCall& call);
+// The dtype that all operands of a call become, but for a condition.
+DType common_dtype(const OpCall& call);
 
 // A number or a tensor in a complex dtype, or a complex one in any dtype.
 Tensor complex_cast(const Operand& x, DType dtype, Source at);

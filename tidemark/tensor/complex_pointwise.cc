@@ -9,15 +9,6 @@
 #include "tidemark/tensor/complex_parts.h"
 
 namespace tidemark::detail {
-namespace {
-
-// Ops of one operand that treat both parts alike, and those that give bools.
-constexpr const UnaryOp* kAlike[] = {&identity, &negative};
-struct TestRule {
-  const UnaryOp* op;
-  const ReduceOp* over;  // How the answers for the parts are joined.
-};
-constexpr TestRule kTestRules[] = {{&isfinite, &all}, {&isinf, &any}, {&isnan, &any}};
 
 DType common_dtype(const OpCall& call) {
   SmallVec<OperandType, 3> types;
@@ -28,6 +19,16 @@ DType common_dtype(const OpCall& call) {
   }
   return promote(types);
 }
+
+namespace {
+
+// Ops of one operand that treat both parts alike, and those that give bools.
+constexpr const UnaryOp* kAlike[] = {&identity, &negative};
+struct TestRule {
+  const UnaryOp* op;
+  const ReduceOp* over;  // How the answers for the parts are joined.
+};
+constexpr TestRule kTestRules[] = {{&isfinite, &all}, {&isinf, &any}, {&isnan, &any}};
 
 Tensor of_one(const OpCall& call, DType part) {
   const Operand& x = *call.operands[0];
