@@ -383,3 +383,33 @@ def activity_regularization():
     layer = tf.keras.layers.ActivityRegularization(l1=0.1, l2=0.2)
     y = layer(tf.constant([[1.0, -2.0]]))
     return y, layer.losses
+
+
+def pad_sequences():
+    rows = [[1, 2, 3], [4], [], [5, 6, 7, 8]]
+    pad = tf.keras.utils.pad_sequences
+    return pad(rows), pad(rows, maxlen=2), pad(rows, maxlen=3, padding="post", truncating="post", value=-1), pad([[[1.0, 2.0]], [[3.0, 4.0], [5.0, 6.0]]], dtype="float32")
+
+
+def boolean_mask_in_a_train_step():
+    class Masked(tf.keras.Model):
+        def __init__(self):
+            super().__init__()
+            self.dense = tf.keras.layers.Dense(1, kernel_initializer="ones")
+
+        def call(self, x):
+            return self.dense(x)
+
+        def train_step(self, data):
+            x, y = data
+            with tf.GradientTape() as tape:
+                error = tf.boolean_mask(self(x) - y, y[:, 0] > 0)
+                loss = tf.reduce_mean(error**2)
+            self.optimizer.apply_gradients(zip(tape.gradient(loss, self.trainable_variables), self.trainable_variables))
+            return {"masked": loss}
+
+    m = Masked()
+    m.compile(tf.keras.optimizers.SGD(0.01))
+    x = np.arange(12, dtype=np.float32).reshape(6, 2) / 10
+    y = np.array([1, 0, 1, 1, 0, 1], np.float32)[:, None]
+    return m.fit(x, y, batch_size=3, epochs=2, verbose=0, shuffle=False).history
