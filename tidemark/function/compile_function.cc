@@ -189,20 +189,26 @@ std::shared_ptr<const Graph> usual_graph(const TracedGraph& traced, const Progra
   return shared(optimised(traced, interface, graph_at(traced, key.sizes()).graph));
 }
 
-// A part of the batch at a time, for the whole function and for what follows its first layers.
+// A part of the batch at a time, for the whole function and for what follows its first layers. The
+// sums of the layers that are computed in parts take bytes, and so do the activations of the
+// others: which share needs least depends on the budget.
+constexpr double kSkipped[] = {0, 1.0 / 8, 2.0 / 8, 3.0 / 8, 4.0 / 8, 5.0 / 8, 6.0 / 8, 7.0 / 8};
 std::vector<fit::Alternative> with_micro_batches(const TracedGraph& traced,
                                                  const compile::Interface& interface,
                                                  const Graph& graph) {
   std::vector<fit::Alternative> list;
-  for (const double skipped : {0.0, 1.0 / 3, 2.0 / 3}) {
-    int64_t parts = 0;
+  size_t last = 0;  // Of small functions, several shares are the same layers.
+  for (const double skipped : kSkipped) {
+    passes::MicroBatches::Made how;
     Graph made = optimised(traced, interface, graph, passes::SplitOptions(),
-                           passes::MicroBatches{.skipped = skipped, .parts = &parts});
-    if (parts == 0) break;
+                           passes::MicroBatches{.skipped = skipped, .made = &how});
+    if (skipped == 0 && how.parts == 0) break;
+    if (how.parts == 0 || (skipped > 0 && how.skipped == last)) continue;
+    last = how.skipped;
     const char* const layers =
         skipped > 0 ? " of the batch after the first layers" : " of the batch";
-    list.push_back(alternative(std::move(made),
-                               cat("computes ", parts, " parts", layers, " one after another")));
+    list.push_back(alternative(
+        std::move(made), cat("computes ", how.parts, " parts", layers, " one after another")));
   }
   return list;
 }

@@ -33,7 +33,8 @@ class BatchSet : public CutSet {
       : CutSet(graph, facts, parts),
         first_(first),
         seeds_(graph.nodes.size(), Slicing::kWhole),
-        is_uniform_(graph.nodes.size()) {
+        is_uniform_(graph.nodes.size()),
+        shows_early_(graph.nodes.size()) {
     computes_.assign(graph.nodes.size(), 0);
     depends_.assign(graph.nodes.size(), 0);
   }
@@ -130,10 +131,11 @@ class BatchSet : public CutSet {
     }
     if (depends(number)) return;
     const std::optional<Slicing> slicing = wanted(number);
-    if (slicing && joins(number, *slicing))
-      add(number, *slicing);
-    else
-      depends_[at] = reads_part ? 1 : 0;
+    if (slicing && joins(number, *slicing)) return add(number, *slicing);
+    depends_[at] = reads_part ? 1 : 0;
+    shows_early_[at] = !reads_part && !is_early(number) &&
+                       std::any_of(each.inputs.begin(), each.inputs.end(),
+                                   [&](Value input) { return stays_outside(input); });
   }
 
   std::optional<Slicing> wanted(int32_t number) const {
@@ -161,8 +163,15 @@ class BatchSet : public CutSet {
     }
     return true;
   }
-  // Whether parts of the value are what a node that stays outside has computed: its gradient reads
-  // that.
+  // Whether the value is what a node that stays outside has computed, such as an activation, or is
+  // computed from that alone, such as where an activation is positive: the gradient of that node
+  // reads it.
+  bool stays_outside(Value value) const {
+    if (graph_.node(value).op == nullptr || computes(value.node)) return false;
+    if (is_early(value.node)) return !walked_.contains(shown_by(value).node);
+    return shows_early_[static_cast<size_t>(value.node)];
+  }
+  // Whether parts of the value stay outside.
   bool is_of_early_node(Value value, int64_t axis) const {
     if (is_uniform(value)) return false;
     const Node& maker = graph_.node(value);
@@ -173,7 +182,7 @@ class BatchSet : public CutSet {
           return true;
       return false;
     }
-    return maker.op != nullptr && is_early(value.node) && !walked_.contains(shown_by(value).node);
+    return stays_outside(value);
   }
   Value shown_by(Value value) const {
     while (is_view(graph_.node(value))) value = graph_.node(value).inputs[0];
@@ -282,27 +291,31 @@ class BatchSet : public CutSet {
   const size_t first_;
   std::vector<int64_t> seeds_;    // By node: the axis, if the set may begin there.
   std::vector<bool> is_uniform_;  // By node.
+  std::vector<bool>
+      shows_early_;  // By node: it is computed from early nodes, though it is not one.
   int64_t batch_ = 0, rows_ = 0;
   std::set<int32_t> walked_;  // Outside nodes of which the forward pass takes parts.
 };
 
-// The contraction of the forward pass at this share of them.
-size_t position_at(const Graph& graph, const RegionFacts& facts, double share) {
+// The contractions of the forward pass, in order.
+std::vector<int32_t> forward_contractions(const Graph& graph, const RegionFacts& facts) {
   std::vector<int32_t> all;
   for (const int32_t number : graph.body().nodes)
     if (is_contraction(graph.nodes[static_cast<size_t>(number)]) &&
         facts.is_forward[static_cast<size_t>(number)])
       all.push_back(number);
-  const auto skipped = static_cast<size_t>(share * static_cast<double>(all.size()));
-  return skipped == 0 || skipped >= all.size() ? 0 : facts.position(all[skipped]);
+  return all;
 }
 
 }  // namespace
 
-int64_t micro_batches(Graph& graph, const MicroBatches& options) {
+MicroBatches::Made micro_batches(Graph& graph, const MicroBatches& options) {
   const RegionFacts facts(graph, Graph::kBody);
-  const size_t first = position_at(graph, facts, options.skipped);
-  if (options.skipped > 0 && first == 0) return 0;
+  const std::vector<int32_t> contractions = forward_contractions(graph, facts);
+  const auto skipped =
+      static_cast<size_t>(options.skipped * static_cast<double>(contractions.size()));
+  if (skipped >= contractions.size()) return {};
+  const size_t first = skipped == 0 ? 0 : facts.position(contractions[skipped]);
   std::optional<BatchSet> best;
   double least = 0;
   for (int64_t parts = 2; parts <= kMostParts; parts *= 2) {
@@ -313,12 +326,12 @@ int64_t micro_batches(Graph& graph, const MicroBatches& options) {
     least = bytes;
     best.emplace(std::move(set));
   }
-  if (!best) return 0;
+  if (!best) return {};
   const int64_t parts = best->units();
   const Parts each = {.units = 1, .all = parts, .carries_results = true};
-  if (!compute_part_by_part(graph, facts, *best, each, best->first_node())) return 0;
+  if (!compute_part_by_part(graph, facts, *best, each, best->first_node())) return {};
   remove_dead(graph);
-  return parts;
+  return {.parts = parts, .skipped = skipped};
 }
 
 }  // namespace tidemark::passes

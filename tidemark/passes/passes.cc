@@ -20,8 +20,8 @@ void run_fold(Graph& graph, const Machine& machine, const PassOptions&) {
 }
 void run_micro_batches(Graph& graph, const Machine&, const PassOptions& options) {
   if (!options.micro_batches) return;
-  const int64_t parts = micro_batches(graph, *options.micro_batches);
-  if (options.micro_batches->parts != nullptr) *options.micro_batches->parts = parts;
+  const MicroBatches::Made made = micro_batches(graph, *options.micro_batches);
+  if (options.micro_batches->made != nullptr) *options.micro_batches->made = made;
 }
 void run_split(Graph& graph, const Machine&, const PassOptions& options) {
   if (options.split) split(graph, *options.split);

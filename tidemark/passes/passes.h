@@ -92,15 +92,19 @@ struct SplitOptions {
 void split(Graph& graph, const SplitOptions& options = {});
 
 // Computes the forward pass and its gradients for a part of the batch at a time, so that the
-// activations of only one part exist at once; gradients are added up in place. Returns the number
-// of parts; 0, and changes nothing, if that is not worth it. Requires all sizes to be known.
+// activations of only one part exist at once; gradients are added up in place. Does nothing if that
+// is not worth it. Requires all sizes to be known.
 struct MicroBatches {
   // The share of the forward pass, from its beginning, that is left as it is, with its gradients:
   // the sums that a loop carries take bytes too.
   double skipped = 0;
-  int64_t* parts = nullptr;  // Gets the number of parts, if given.
+  struct Made {
+    int64_t parts = 0;   // 0 if nothing was done.
+    size_t skipped = 0;  // Contractions of the forward pass.
+  };
+  Made* made = nullptr;  // Gets what was made, if given.
 };
-int64_t micro_batches(Graph& graph, const MicroBatches& options = {});
+MicroBatches::Made micro_batches(Graph& graph, const MicroBatches& options = {});
 
 // Accumulates a product directly into the sum that a loop carries, such as gradients of weights, if
 // no rounding changes. The product itself is then never stored.
