@@ -491,10 +491,12 @@ void bind_control_flow(nb::module_& module) {
       nb::kw_only(), nb::arg("max_iterations") = nb::none(),
       nb::arg("shape_invariants") = nb::none(), nb::arg("save") = nb::none(),
       "Repeats the body while the condition holds. The parts of a tuple or list of loop_vars "
-      "are the arguments of both; anything else is one argument.");
-  module.def("fori_loop", fori_loop, nb::arg("lower"), nb::arg("upper"), nb::arg("body"),
-             nb::arg("init").none(), nb::kw_only(), nb::arg("save") = nb::none(),
-             "carry = body(i, carry...) for i from lower to upper - 1.");
+      "are the arguments of both, unless they take just one; anything else is one argument.");
+  module.def(
+      "fori_loop", fori_loop, nb::arg("lower"), nb::arg("upper"), nb::arg("body"),
+      nb::arg("init").none(), nb::kw_only(), nb::arg("save") = nb::none(),
+      "carry = body(i, carry...) for i from lower to upper - 1. The parts of a tuple or list "
+      "are arguments, unless the body takes just one beside i.");
   module.def("scan", scan, nb::arg("body"), nb::arg("init").none(), nb::arg("xs"), nb::kw_only(),
              nb::arg("reverse") = false, nb::arg("save") = nb::none(),
              "(carry, y) = body(carry, x) for each slice x along the first axis of xs: the last "

@@ -1,5 +1,6 @@
 #include "functions.h"
 
+#include <algorithm>
 #include <tuple>
 #include <utility>
 
@@ -179,7 +180,21 @@ PyObject* run_resize(Arguments& in) {
   return in.compute([&] { return resize(x, sizes, options, in.at); });
 }
 
+// pad(x, widths, "reflect"), as NumPy has it: a text in the place of the value is the mode.
+PyObject* pad_by_word(Arguments& in) {
+  constexpr std::string_view modes[] = {"reflect", "symmetric", "edge"};
+  const Operand& x = in.operand(0);
+  const Padding2 widths = in.pairs(1);
+  const std::string given = in.text(2);
+  const auto* const mode = std::find(std::begin(modes), std::end(modes), given);
+  if (mode == std::end(modes))
+    throw UserError(cat("pad: there is no mode \"", given, "\""), in.at,
+                    "the choices are reflect, symmetric and edge, or a number to pad with");
+  return in.compute([&] { return pad(x, widths, static_cast<PadMode>(mode - modes), in.at); });
+}
+
 PyObject* run_pad(Arguments& in) {
+  if (PyUnicode_Check(in.object(2).ptr())) return pad_by_word(in);
   const Operand& x = in.operand(0);
   const Padding2 widths = in.pairs(1);
   const Operand& value = in.operand(2);

@@ -326,7 +326,16 @@ void bind_io(nb::module_& module) {
   nb::class_<io::RestoreReport>(io, "RestoreReport", "What a load found in the file.")
       .def_ro("loaded", &io::RestoreReport::loaded)
       .def_ro("missing", &io::RestoreReport::missing, "Names that are not in the file.")
-      .def_ro("unexpected", &io::RestoreReport::unexpected, "Names that are only in the file.");
+      .def_ro("unexpected", &io::RestoreReport::unexpected, "Names that are only in the file.")
+      .def("__repr__", [](nb::handle report) {
+        std::string text =
+            cat("RestoreReport(", nb::len(nb::object(report.attr("loaded"))), " loaded");
+        for (const char* name : {"missing", "unexpected"}) {
+          const nb::object names = report.attr(name);
+          if (nb::len(names) != 0) text += cat(", ", name, "=", nb::repr(names).c_str());
+        }
+        return text + ")";
+      });
   io.def("load", load_weights, nb::arg("path"), nb::arg("model"), nb::kw_only(),
          nb::arg("map") = nb::none(), nb::arg("partial") = false,
          "Assigns a model's Variables from a safetensors file of another program. `map` is a list "

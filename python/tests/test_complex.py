@@ -242,6 +242,121 @@ def test_jacobians_by_complex_numbers():
     near(pull(td.ones_like(y)), 2 * np.asarray(z).conj())
 
 
+def test_jvp_and_hvp():
+    z, v, m = drawn(4), drawn(4, seed=2), drawn(3, 4, seed=3)
+
+    def f(a):
+        return td.exp(td.asarray(m) @ a) * td.conj(a[:3])
+
+    def loss(a):
+        return td.sum(td.square(td.abs(td.exp(a) * td.conj(a[::-1]))))
+
+    def change(g):
+        return (np.asarray(g(td.asarray(z + 1e-6 * v))) - np.asarray(g(td.asarray(z - 1e-6 * v)))) / 2e-6
+    y, dy = td.jvp(f, td.asarray(z), td.asarray(v))
+    near(y, np.exp(m @ z) * z[:3].conj())
+    near(dy, change(f), 1e-6)
+    near(td.hvp(loss, td.asarray(z), td.asarray(v)), change(td.grad(loss)), 1e-5)
+    near(td.jvp(lambda x: td.exp(1j * x), td.asarray(z.real.copy()), td.asarray(v.real.copy()))[1], 1j * np.exp(1j * z.real) * v.real)
+    near(td.jvp(td.abs, td.asarray(z), td.asarray(v))[1], (z.conj() * v).real / np.abs(z))
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+def test_linear_recurrences(reverse):
+    def plain(a, b):
+        y, carry = np.zeros_like(b), 0
+        for i in (range(7)[::-1] if reverse else range(7)):
+            y[:, i] = carry = a[:, i] * carry + b[:, i]
+        return y
+    a, b = drawn(3, 7), drawn(3, 7, seed=2)
+    near(td.linear_scan(td.asarray(a), td.asarray(b), 1, reverse=reverse), plain(a, b))
+    near(td.linear_scan(td.asarray(a.real.copy()), td.asarray(b), 1, reverse=reverse), plain(a.real, b))
+    near(td.function(lambda a, b: td.linear_scan(a, b, 1, reverse=reverse))(td.asarray(a), td.asarray(b)), plain(a, b))
+
+
+# ---- linear algebra ----
+
+def positive(x, torch):
+    return x @ x.mH + 2 * torch.eye(x.shape[-1])
+
+
+def with_positive_diagonal(x, torch):
+    q, r = torch.linalg.qr(x)
+    turn = torch.sgn(torch.diagonal(r, dim1=-2, dim2=-1))
+    return q * turn.unsqueeze(-2), r * turn.conj().unsqueeze(-1)
+
+
+def triangle(a, lower, unit, torch):
+    part = a.tril() if lower else a.triu()
+    if not unit:
+        return part
+    return part - torch.diag_embed(torch.diagonal(part, dim1=-2, dim2=-1)) + torch.eye(a.shape[-1])
+
+
+# Our function, PyTorch's, and the shapes of the arguments.
+MATRICES = {
+    "solve": (lambda a, b: td.linalg.solve(a, b), lambda torch, a, b: torch.linalg.solve(a, b), (3, 4, 4), (3, 4, 2)),
+    "solve of the transpose": (lambda a, b: td.linalg.solve(a, b, transposed=True), lambda torch, a, b: torch.linalg.solve(a.mT, b), (4, 4), (4,)),
+    "inv": (td.linalg.inv, lambda torch, a: torch.linalg.inv(a), (3, 4, 4)),
+    "cholesky": (lambda a: td.linalg.cholesky(a @ td.conj(td.transpose(a)) + 2 * td.eye(4, dtype=td.f64)),
+                 lambda torch, a: torch.linalg.cholesky(positive(a, torch)), (4, 4)),
+    "cholesky_solve": (lambda a, b: td.linalg.cholesky_solve(a, b), lambda torch, a, b: torch.linalg.solve(a.tril() @ a.tril().mH, b), (3, 4, 4), (3, 4, 2)),
+    "qr, q": (lambda a: td.linalg.qr(a)[0], lambda torch, a: with_positive_diagonal(a, torch)[0], (2, 5, 3)),
+    "qr, r": (lambda a: td.linalg.qr(a)[1], lambda torch, a: with_positive_diagonal(a, torch)[1], (2, 5, 3)),
+    "eigvalsh": (td.linalg.eigvalsh, lambda torch, a: torch.linalg.eigvalsh((a + a.mH) / 2), (3, 4, 4)),
+    "svdvals": (td.linalg.svdvals, lambda torch, a: torch.linalg.svdvals(a), (2, 3, 5)),
+    "pinv": (td.linalg.pinv, lambda torch, a: torch.linalg.pinv(a), (2, 5, 3)),
+    "lstsq": (td.linalg.lstsq, lambda torch, a, b: torch.linalg.pinv(a) @ b, (2, 5, 3), (2, 5, 2)),
+    "expm": (lambda a: td.linalg.expm(a * 0.3), lambda torch, a: torch.linalg.matrix_exp(a * 0.3), (3, 4, 4)),
+    "norm fro": (lambda a: td.linalg.matrix_norm(a), lambda torch, a: torch.linalg.matrix_norm(a), (2, 4, 3)),
+    "norm nuc": (lambda a: td.linalg.matrix_norm(a, "nuc"), lambda torch, a: torch.linalg.matrix_norm(a, "nuc"), (2, 4, 3)),
+    "norm two": (lambda a: td.linalg.matrix_norm(a, "two"), lambda torch, a: torch.linalg.matrix_norm(a, 2), (2, 4, 3)),
+    "norm inf": (lambda a: td.linalg.matrix_norm(a, "inf"), lambda torch, a: torch.linalg.matrix_norm(a, float("inf")), (2, 4, 3)),
+    "vector norm": (lambda a: td.linalg.vector_norm(a, 3, -1), lambda torch, a: torch.linalg.vector_norm(a, 3, -1), (4, 3)),
+}
+for lower in (True, False):
+    for turned in (True, False):
+        for unit in (True, False):
+            MATRICES[f"triangular, {lower=}, {turned=}, {unit=}"] = (
+                lambda a, b, lower=lower, turned=turned, unit=unit: td.linalg.solve_triangular(a, b, lower=lower, transposed=turned, unit_diagonal=unit),
+                lambda torch, a, b, lower=lower, turned=turned, unit=unit: torch.linalg.solve(
+                    triangle(a, lower, unit, torch).mT if turned else triangle(a, lower, unit, torch), b), (3, 4, 4), (3, 4, 2))
+
+
+@pytest.mark.parametrize("case", MATRICES)
+def test_linear_algebra(case):
+    torch = pytest.importorskip("torch")
+    ours, theirs, *shapes = MATRICES[case]
+    arrays = [drawn(*shape, seed=i) + (2 * np.eye(shape[-1]) if shape[-2:-1] == shape[-1:] else 0) for i, shape in enumerate(shapes)]
+    given = [torch.tensor(a, requires_grad=True) for a in arrays]
+    wanted = theirs(torch, *given)
+    weights = torch.tensor(drawn(*wanted.shape, seed=9))
+    weights = weights if wanted.is_complex() else weights.real
+    (wanted * weights.conj()).real.sum().backward()
+
+    def loss(*a):
+        return td.sum(td.real(ours(*a) * td.conj(td.asarray(weights.numpy()))))
+    mine = [td.asarray(a) for a in arrays]
+    result = ours(*mine)
+    assert result.dtype is (td.c128 if wanted.is_complex() else td.f64)
+    near(result, wanted.detach().numpy(), 1e-10)
+    near(td.function(ours)(*mine), np.asarray(result), 1e-14)
+    slopes = td.grad(loss, argnums=tuple(range(len(mine))))(*mine)
+    for slope, tensor in zip(slopes, given):
+        near(slope, tensor.grad.numpy(), 1e-8)
+
+
+def test_complex_matrices_of_other_dtypes():
+    a, b = drawn(4, 4), drawn(4)
+    near(td.linalg.solve(td.asarray(a.real.copy()), td.asarray(b)), np.linalg.solve(a.real, b))
+    near(td.linalg.solve(td.asarray(a), td.asarray(b.real.copy())), np.linalg.solve(a, b.real))
+    single = td.linalg.inv(td.asarray(a.astype(np.complex64)))
+    assert single.dtype is td.c64
+    near(single, np.linalg.inv(a).astype(np.complex64), 1e-4)
+    near(td.vectorized_map(td.linalg.inv, td.asarray(np.stack([a, a.T]))), np.linalg.inv(np.stack([a, a.T])))
+    assert np.isnan(np.asarray(td.linalg.cholesky(-td.eye(3, dtype=td.c64))).real).any()
+
+
 def test_datasets_and_checkpoints(tmp_path):
     z = drawn(5, 2, dtype=np.complex64)
     batches = list(td.data.from_tensor_slices(td.asarray(z)).map(lambda row: row * 2).batch(2))
@@ -293,7 +408,12 @@ ORDER = "complex numbers have no order"
     (lambda: td.jacobian(lambda z: z * z)(Z), "jacobian: the target must be real, got c64[2]"), (lambda: td.top_k(Z, 1), f"top_k: {ORDER}"), (lambda: td.arange(1j), f"arange: {ORDER}"),
     (lambda: td.bitwise_and(Z, Z), "bitwise_and: does not take complex numbers"), (lambda: td.floor(Z), "floor: does not take complex numbers"),
     (lambda: td.softmax(Z), "softmax: does not take complex numbers"), (lambda: td.relu(Z), "relu: does not take complex numbers"),
-    (lambda: td.linalg.cholesky(td.eye(2, dtype=td.c64)), "cholesky: does not take complex numbers"),
+    (lambda: td.linalg.det(td.eye(2, dtype=td.c64)), "det: does not take complex matrices"),
+    (lambda: td.linalg.slogdet(td.eye(2, dtype=td.c64)), "slogdet: does not take complex matrices"),
+    (lambda: td.linalg.eigh(td.eye(2, dtype=td.c64)), "eigh: does not take complex matrices"),
+    (lambda: td.linalg.svd(td.eye(2, dtype=td.c64)), "svd: does not take complex matrices"),
+    (lambda: td.linalg.lu(td.eye(2, dtype=td.c64)), "lu: does not take complex matrices"),
+    (lambda: td.linalg.qr(td.eye(2, dtype=td.c64), complete=True), "complete qr: does not take complex matrices"),
     (lambda: td.cast(Z, td.f32), "cast: complex numbers in f32 would lose their imaginary parts"),
     (lambda: float(Z[0]), "item: the element of c64[] is complex"),
     (lambda: td.complex(Z, 1), "complex: takes real numbers, got complex ones"),

@@ -154,3 +154,16 @@ def test_errors_of_bodies_pass_through():
                 td.function(lambda x: td.cond(x > 0, fails, fails))):
         with pytest.raises(KeyError, match="mine"):
             run(td.constant(1.0)) if isinstance(run, td.Function) else run()
+
+
+def test_bodies_may_take_the_state_whole():
+    x, v = td.ones(3), td.zeros(3)
+    for wrapped in (lambda f: f, td.function):
+        a, b = wrapped(lambda: td.fori_loop(0, 4, lambda i, state: (state[0] + state[1], state[1] + 1), (x, v)))()
+        assert a.tolist() == [7.0] * 3 and b.tolist() == [4.0] * 3
+        a, b = wrapped(lambda: td.while_loop(lambda s: td.sum(s[1]) < 12, lambda s: (s[0] + s[1], s[1] + 1), (x, v)))()
+        assert a.tolist() == [7.0] * 3 and b.tolist() == [4.0] * 3
+        assert wrapped(lambda: td.map_fn(lambda pair: pair[0] * 2 + pair[1], (x, v)))().tolist() == [2.0] * 3
+        # One by one, as before, and a state of one part.
+        assert wrapped(lambda: td.fori_loop(0, 3, lambda i, a, b: (a + b, b + 1), (x, v)))()[0].tolist() == [4.0] * 3
+        assert wrapped(lambda: td.fori_loop(0, 3, lambda i, a: (a + 1,), (x,)))()[0].tolist() == [4.0] * 3

@@ -165,3 +165,11 @@ def test_saving_takes_no_bytes(tmp_path):
     assert td.memory.peak() - before < 4096
     assert os.path.getsize(tmp_path / "m.safetensors") > 4_000_000
     assert pathlib.Path(tmp_path / "m.safetensors.saving").exists() is False
+
+
+def test_a_report_of_a_load_says_what_it_found(tmp_path):
+    model = td.nn.Dense(2)
+    td.nn.build(model, td.spec((1, 3)))
+    td.io.save_safetensors(tmp_path / "w", {"kernel": td.ones((3, 2)), "other": td.ones(2)})
+    report = td.io.load(tmp_path / "w", model, map=[("*", "*")], partial=True)
+    assert repr(report) == "RestoreReport(1 loaded, missing=['bias'], unexpected=['other'])"

@@ -393,3 +393,12 @@ def test_remainders_of_all_kinds():
     for _ in range(6):
         with np.errstate(all="ignore"):
             assert np.array_equal(td.remainder(a, b).numpy(), np.remainder(a, b), equal_nan=True)
+
+
+def test_pad_takes_its_mode_in_the_place_of_the_value():
+    x = np.arange(6.0).reshape(2, 3)
+    for mode in ("reflect", "symmetric", "edge"):
+        assert np.array_equal(td.pad(x, [(1, 1), (2, 0)], mode), np.pad(x, [(1, 1), (2, 0)], mode))
+    with pytest.raises(td.UserError) as caught:
+        td.pad(x, [(1, 1), (0, 0)], "wrap")
+    assert str(caught.value).splitlines()[0] == 'pad: there is no mode "wrap"'

@@ -6,6 +6,7 @@
 #include "tidemark/base/error.h"
 #include "tidemark/calls/create.h"
 #include "tidemark/calls/ops.h"
+#include "tidemark/calls/ordered.h"
 #include "tidemark/device/threads.h"
 #include "tidemark/ops/pointwise.h"
 #include "tidemark/ops/reduce.h"
@@ -256,7 +257,25 @@ Tensor poisson(const Operand& rate, const Shape& shape, WholeDrawOptions options
   return scope.kept(cast(where(expected < kLargeRate, few, many), options.dtype));
 }
 
-// The largest of logits with independent Gumbel draws is a class with its probability.
+namespace {
+
+// The class below whose running sum of probabilities a uniform number lies: many draws of a row
+// take the bytes of the row and of the draws, not of a table of both. In f64, so that rare classes
+// among many come as often as they should.
+Tensor drawn_by_sums(const Tensor& logits, const Shape& shape, const std::optional<Key>& key,
+                     Source at) {
+  const Tensor sums = cumsum(softmax(cast(logits, DType::f64)), -1);
+  const Tensor whole = gather(sums, constant({-1}), -1);
+  const Tensor u = uniform(shape, {.dtype = DType::f64, .key = key}, at);
+  const Tensor drawn = searchsorted(sums, u * whole, {.right = true});
+  // A product may round up to the whole sum, which is the last class of any probability.
+  return minimum(drawn, searchsorted(sums, whole));
+}
+
+}  // namespace
+
+// Of one draw a row, the largest of logits with independent Gumbel draws is a class with its
+// probability.
 Tensor categorical(const Operand& logits, CategoricalOptions options, Source at) {
   Scope scope(at);
   const Tensor given = stop_gradient(tensor_of(logits, at));
@@ -267,12 +286,11 @@ Tensor categorical(const Operand& logits, CategoricalOptions options, Source at)
   if (options.count && *options.count < 0)
     throw UserError(cat("random::categorical: .count is ", *options.count), at,
                     "give the number of draws of each row");
-  Tensor scores = cast(given, wide(given.dtype()));
+  const Tensor scores = cast(given, wide(given.dtype()));
   Shape shape = scores.shape();
   if (options.count) {
-    scores = expand_dims(scores, -2);
     shape.set(shape.rank() - 1, *options.count);
-    shape.push_back(given.shape()[-1]);
+    return scope.kept(drawn_by_sums(scores, shape, options.key, at));
   }
   const Tensor noise = gumbel(shape, {.dtype = scores.dtype(), .key = options.key}, at);
   return scope.kept(cast(argmax(scores + noise, -1), DType::i64));

@@ -2,6 +2,8 @@
 
 #include <cmath>
 
+#include "tidemark/calls/complex.h"
+#include "tidemark/calls/complex_matrices.h"
 #include "tidemark/calls/create.h"
 #include "tidemark/ops/linalg.h"
 #include "tidemark/ops/typing.h"
@@ -18,16 +20,19 @@ using detail::tensor_of;
 using detail::Tensors;
 using detail::type_of;
 
-// Results are as wide as operands are; what is computed is f32 or f64.
-DType float_of(DType dtype) { return is_float(dtype) ? dtype : DType::f32; }
+// Results are as wide as operands are; what is computed is f32 or f64, or pairs of them.
+DType float_of(DType dtype) { return is_differentiable(dtype) ? dtype : DType::f32; }
 DType computed_in(DType dtype) { return is_low_precision(dtype) ? DType::f32 : dtype; }
+
+[[noreturn]] void only_reals(std::string_view name, const char* remedy, Source at) {
+  throw UserError(cat(name, ": does not take complex matrices"), at, remedy);
+}
 
 struct Matrices {
   Tensor wide;
   DType dtype;  // Of the results.
 
   Matrices(const Operand& x, std::string_view name, Source at) : wide(tensor_of(x, at)) {
-    if (is_complex(wide.dtype())) refuse_complex(OnComplex::refused, name, at);
     dtype = float_of(wide.dtype());
     if (wide.rank() < 2)
       throw UserError(cat(name, ": takes matrices, got ", type_of(wide, at)), at,
@@ -39,18 +44,43 @@ struct Matrices {
       throw UserError(cat(name, ": takes square matrices, got ", type_of(wide, at)), at,
                       "the last two sizes must be equal");
   }
+  void check_real(std::string_view name, const char* remedy, Source at) const {
+    if (holds_complex()) only_reals(name, remedy, at);
+  }
+  bool holds_complex() const { return is_complex(dtype); }
+  // The matrices that ops take, and their results.
+  Tensor reals() const { return holds_complex() ? detail::as_reals(wide) : wide; }
+  Tensor back(const Tensor& result, Source at) const {
+    return narrow(holds_complex() ? detail::from_reals(result) : result, at);
+  }
+  // Numbers of which a complex matrix has two for each of its own: they come in pairs, in order.
+  Tensor real_values(const Tensor& values, Source at) const {
+    if (!holds_complex()) return narrow(values, at);
+    Shape pairs = values.shape();
+    pairs.set(pairs.rank() - 1, pairs[-1] / 2);
+    pairs.push_back(2);
+    return mean(reshape(values, pairs), -1);
+  }
   Tensor narrow(const Tensor& result, Source at) const {
-    return result.dtype() == DType::i64 ? result : cast(result, dtype, at);
+    if (result.dtype() == DType::i64) return result;
+    return cast(result, is_complex(result.dtype()) ? dtype : part_dtype(dtype), at);
   }
   Tensor run(const NamedOp& op, const Attrs& attrs, Source at) const {
-    return narrow(bind_op(def_of(&op), {&wide, 1}, attrs, at), at);
+    const Tensor given = reals();
+    return back(bind_op(def_of(&op), {&given, 1}, attrs, at), at);
   }
   // Those results whose bit is set.
   Tensors run_some(const NamedOp& op, const Attrs& attrs, uint32_t wanted, Source at) const {
-    Tensors results = bind_results(def_of(&op), {&wide, 1}, attrs, wanted, at);
+    const Tensor given = reals();
+    Tensors results = bind_results(def_of(&op), {&given, 1}, attrs, wanted, at);
     for (size_t i = 0; i < results.size(); ++i)
-      if ((wanted >> i & 1) != 0) results[i] = narrow(results[i], at);
+      if ((wanted >> i & 1) != 0) results[i] = back(results[i], at);
     return results;
+  }
+  // Result number `index` of an op, a vector of numbers for each matrix.
+  Tensor values_of(const NamedOp& op, size_t index, Source at) const {
+    const Tensor given = reals();
+    return real_values(bind_results(def_of(&op), {&given, 1}, {}, 1U << index, at)[index], at);
   }
 };
 
@@ -64,6 +94,28 @@ Shape with_last(Shape batch, Dim rows, Dim columns) {
   batch.push_back(rows);
   batch.push_back(columns);
   return batch;
+}
+
+Attrs triangular_attrs(TriangularOptions options) {
+  return Attrs().add(options.lower).add(options.transposed).add(options.unit_diagonal);
+}
+
+// Divided by its diagonal, the matrix is triangular as reals too, whose blocks on the diagonal are
+// then ones.
+Tensor solve_complex_triangular(const Tensor& a, const Tensor& b, TriangularOptions options,
+                                Source at) {
+  Tensor left = a, right = b;
+  if (!options.unit_diagonal) {
+    const Tensor scale = diagonal(a);
+    left = a / expand_dims(scale, options.transposed ? -2 : -1);
+    right = b / expand_dims(scale, -1);
+  }
+  left = options.lower ? tril(left, -1) : triu(left, 1);
+  options.unit_diagonal = true;
+  const Tensor operands[] = {detail::as_reals(options.transposed ? conj(left) : left),
+                             detail::as_real_columns(right)};
+  return detail::from_real_columns(
+      bind_op(def_of(&ops::solve_triangular), operands, triangular_attrs(options), at));
 }
 
 // A system: matrices and right sides of one dtype and batch.
@@ -92,9 +144,20 @@ struct System {
     a = spread(a, batch, at);
     b = spread(b, batch, at);
   }
-  Tensor run(const NamedOp& op, const Attrs& attrs, Source at) const {
+  bool holds_complex() const { return is_complex(dtype); }
+  // Of the conjugate matrix, if a complex one is to be transposed: as reals its transpose is that
+  // of its conjugate.
+  Tensor solved(bool transposed, Source at) const {
+    const Tensor left = transposed && holds_complex() ? conj(a) : a;
+    const Tensor operands[] = {holds_complex() ? detail::as_reals(left) : left,
+                               holds_complex() ? detail::as_real_columns(b) : b};
+    const Tensor x = bind_op(def_of(&ops::solve), operands, Attrs().add(transposed), at);
+    return holds_complex() ? detail::from_real_columns(x) : x;
+  }
+  Tensor solved(TriangularOptions options, Source at) const {
+    if (holds_complex()) return solve_complex_triangular(a, b, options, at);
     const Tensor operands[] = {a, b};
-    return narrow(bind_op(def_of(&op), operands, attrs, at), at);
+    return bind_op(def_of(&ops::solve_triangular), operands, triangular_attrs(options), at);
   }
   Tensor narrow(const Tensor& x, Source at) const {
     return cast(is_vector ? squeeze(x, -1, at) : x, dtype, at);
@@ -107,11 +170,12 @@ struct System {
   }
 };
 
-Attrs triangular_attrs(TriangularOptions options) {
-  return Attrs().add(options.lower).add(options.transposed).add(options.unit_diagonal);
+// A complex matrix has twice as many rows and columns when its default is looked up.
+double cutoff_of(RankOptions options, const Tensor& x) {
+  if (options.rtol) return *options.rtol;
+  const DType dtype = x.dtype();
+  return is_complex(dtype) ? ops::pinv_cutoff(x.shape(), part_dtype(dtype), -1) : -1;
 }
-
-double cutoff_of(RankOptions options) { return options.rtol ? *options.rtol : -1; }
 
 // 1 for an even permutation, -1 for an odd one: how many pairs are out of order.
 Tensor parity(const Tensor& permutation, DType dtype) {
@@ -160,40 +224,40 @@ Tensor cholesky(const Operand& x, Source at) {
 
 Tensor solve_triangular(const Operand& a, const Operand& b, TriangularOptions options, Source at) {
   const SourceScope scope(at);
-  return System(a, b, "solve_triangular", true, at)
-      .run(ops::solve_triangular, triangular_attrs(options), at);
+  const System system(a, b, "solve_triangular", true, at);
+  return system.narrow(system.solved(options, at), at);
 }
 
 Tensor cholesky_solve(const Operand& l, const Operand& b, Source at) {
   const SourceScope scope(at);
   System system(l, b, "cholesky_solve", true, at);
-  const OpDef& op = def_of(&ops::solve_triangular);
-  for (const bool transposed : {false, true}) {
-    const Tensor operands[] = {system.a, system.b};
-    system.b = bind_op(op, operands, triangular_attrs({.transposed = transposed}), at);
-  }
-  return system.narrow(system.b, at);
+  system.b = system.solved(TriangularOptions{}, at);
+  if (system.holds_complex()) system.a = conj(system.a);
+  return system.narrow(system.solved(TriangularOptions{.transposed = true}, at), at);
 }
 
 Tensor solve(const Operand& a, const Operand& b, SolveOptions options, Source at) {
   const SourceScope scope(at);
-  return System(a, b, "solve", true, at).run(ops::solve, Attrs().add(options.transposed), at);
+  const System system(a, b, "solve", true, at);
+  return system.narrow(system.solved(options.transposed, at), at);
 }
 
 Tensor inv(const Operand& x, Source at) {
   const SourceScope scope(at);
   const Matrices matrices(x, "inv", at);
   matrices.check_square("inv", at);
-  const Shape& shape = matrices.wide.shape();
+  const Tensor given = matrices.reals();
+  const Shape& shape = given.shape();
   const Tensor identity =
-      broadcast_to(triu(tril(ones(Shape{shape[-1], shape[-1]}, matrices.wide.dtype()))), shape);
-  const Tensor operands[] = {matrices.wide, identity};
-  return matrices.narrow(bind_op(def_of(&ops::solve), operands, Attrs().add(false), at), at);
+      broadcast_to(triu(tril(ones(Shape{shape[-1], shape[-1]}, given.dtype()))), shape);
+  const Tensor operands[] = {given, identity};
+  return matrices.back(bind_op(def_of(&ops::solve), operands, Attrs().add(false), at), at);
 }
 
 Tensor det(const Operand& x, Source at) {
   const SourceScope scope(at);
   const Matrices matrices(x, "det", at);
+  matrices.check_real("det", "its size is td::prod(td::linalg::svdvals(x), -1)", at);
   matrices.check_square("det", at);
   const Eliminated made = eliminated(matrices, at);
   return matrices.narrow(prod(made.diagonal, -1) * made.parity, at);
@@ -202,6 +266,8 @@ Tensor det(const Operand& x, Source at) {
 Slogdet slogdet(const Operand& x, Source at) {
   const SourceScope scope(at);
   const Matrices matrices(x, "slogdet", at);
+  matrices.check_real(
+      "slogdet", "the logarithm of its size is td::sum(td::log(td::linalg::svdvals(x)), -1)", at);
   matrices.check_square("slogdet", at);
   const Eliminated made = eliminated(matrices, at);
   const Tensor signs = prod(sign(made.diagonal), -1) * made.parity;
@@ -210,31 +276,38 @@ Slogdet slogdet(const Operand& x, Source at) {
 
 Lu lu(const Operand& x, Source at) {
   const SourceScope scope(at);
-  const Tensors made = Matrices(x, "lu", at).run_some(ops::lu, {}, 3, at);
+  const Matrices matrices(x, "lu", at);
+  matrices.check_real("lu", "td::linalg::solve(x, b) and td::linalg::inv(x) take them", at);
+  const Tensors made = matrices.run_some(ops::lu, {}, 3, at);
   return {made[0], made[1]};
 }
 
 Qr qr(const Operand& x, QrOptions options, Source at) {
   const SourceScope scope(at);
-  const Tensors made =
-      Matrices(x, "qr", at).run_some(ops::qr, Attrs().add(options.complete), 3, at);
+  const Matrices matrices(x, "qr", at);
+  if (options.complete)
+    matrices.check_real("complete qr", "leave it out: td::linalg::qr(x) takes them", at);
+  const Tensors made = matrices.run_some(ops::qr, Attrs().add(options.complete), 3, at);
   return {made[0], made[1]};
 }
 
 Eigh eigh(const Operand& x, Source at) {
   const SourceScope scope(at);
-  const Tensors made = Matrices(x, "eigh", at).run_some(ops::eigh, {}, 3, at);
+  const Matrices matrices(x, "eigh", at);
+  matrices.check_real("eigh", "its eigenvalues are td::linalg::eigvalsh(x)", at);
+  const Tensors made = matrices.run_some(ops::eigh, {}, 3, at);
   return {made[0], made[1]};
 }
 
 Tensor eigvalsh(const Operand& x, Source at) {
   const SourceScope scope(at);
-  return Matrices(x, "eigvalsh", at).run_some(ops::eigh, {}, 1, at)[0];
+  return Matrices(x, "eigvalsh", at).values_of(ops::eigh, 0, at);
 }
 
 Svd svd(const Operand& x, SvdOptions options, Source at) {
   const SourceScope scope(at);
   const Matrices matrices(x, "svd", at);
+  matrices.check_real("svd", "its singular values are td::linalg::svdvals(x)", at);
   if (!options.full_matrices) {
     const Tensors made = matrices.run_some(ops::svd, {}, 7, at);
     return {made[0], made[1], made[2]};
@@ -246,20 +319,24 @@ Svd svd(const Operand& x, SvdOptions options, Source at) {
 
 Tensor svdvals(const Operand& x, Source at) {
   const SourceScope scope(at);
-  return Matrices(x, "svdvals", at).run_some(ops::svd, {}, 2, at)[1];
+  return Matrices(x, "svdvals", at).values_of(ops::svd, 1, at);
 }
 
 Tensor pinv(const Operand& x, RankOptions options, Source at) {
   const SourceScope scope(at);
-  return Matrices(x, "pinv", at).run(ops::pinv, Attrs().add(cutoff_of(options)), at);
+  const Matrices matrices(x, "pinv", at);
+  return matrices.run(ops::pinv, Attrs().add(cutoff_of(options, matrices.wide)), at);
 }
 
 Tensor lstsq(const Operand& a, const Operand& b, RankOptions options, Source at) {
   const SourceScope scope(at);
   const System system(a, b, "lstsq", false, at);
-  const Attrs attrs = Attrs().add(cutoff_of(options));
-  const Tensor inverse = bind_op(def_of(&ops::pinv), {&system.a, 1}, attrs, at);
-  return system.narrow(matmul(inverse, system.b, {}, at), at);
+  const Attrs attrs = Attrs().add(cutoff_of(options, system.a));
+  const Tensor given = system.holds_complex() ? detail::as_reals(system.a) : system.a;
+  const Tensor inverse = bind_op(def_of(&ops::pinv), {&given, 1}, attrs, at);
+  if (!system.holds_complex()) return system.narrow(matmul(inverse, system.b, {}, at), at);
+  const Tensor columns = matmul(inverse, detail::as_real_columns(system.b), {}, at);
+  return system.narrow(detail::from_real_columns(columns), at);
 }
 
 Tensor expm(const Operand& x, Source at) {
@@ -269,7 +346,8 @@ Tensor expm(const Operand& x, Source at) {
 
 Tensor vector_norm(const Operand& x, const VectorNormOptions& options, Source at) {
   const SourceScope scope(at);
-  const Tensor given = tensor_of(x, at);
+  const Tensor any = tensor_of(x, at);
+  const Tensor given = is_complex(any.dtype()) ? abs(any) : any;
   const DType dtype = float_of(given.dtype());
   const Tensor wide = cast(given, computed_in(dtype), at), size = abs(wide);
   const double ord = options.ord;
@@ -294,15 +372,12 @@ Tensor matrix_norm(const Operand& x, MatrixNormOptions options, Source at) {
   const Matrices matrices(x, "matrix_norm", at);
   const Axes last_two = {-2, -1};
   const auto sums = [&](int64_t axis) { return sum(abs(matrices.wide), axis, keepdims); };
-  const auto values = [&] {
-    const Tensors made = bind_results(def_of(&ops::svd), {&matrices.wide, 1}, {}, 2, at);
-    return expand_dims(made[1], -1);
-  };
+  const auto values = [&] { return expand_dims(matrices.values_of(ops::svd, 1, at), -1); };
   const Keep keep = options.keep;
   const auto made = [&] {
     switch (options.ord) {
       case MatrixNorm::fro:
-        return norm(matrices.wide, last_two, keep);
+        return norm(matrices.holds_complex() ? abs(matrices.wide) : matrices.wide, last_two, keep);
       case MatrixNorm::nuc:
         return sum(values(), last_two, keep);
       case MatrixNorm::one:

@@ -78,7 +78,8 @@ Tensor linear_scan(const Operand& a, const Operand& b, int64_t axis, DirectionOp
   const SourceScope scope(at);
   Tensor list[] = {tensor_of(a, at), tensor_of(b, at)};
   const OpDef& op = def_of(&ops::linear_scan);
-  const DType common = admit(op, promote(list[0].dtype(), list[1].dtype()), at);
+  const DType promoted = promote(list[0].dtype(), list[1].dtype());
+  const DType common = is_complex(promoted) ? promoted : admit(op, promoted, at);
   Shape shape = list[0].shape();
   broadcast_into(shape, list[1].shape(), "linear_scan", at);
   for (Tensor& each : list) each = broadcast_to(cast(each, common, at), shape, at);

@@ -25,7 +25,7 @@ void check_floats(const std::vector<Tensor>& tensors, const char* name, const ch
                   Source at) {
   for (const Tensor& tensor : tensors) {
     const TensorType type = type_of(tensor, at);
-    if (is_float(type.dtype)) continue;
+    if (is_differentiable(type.dtype)) continue;
     throw UserError(cat(name, ": ", what, " must be floats, got ", type), at,
                     "capture other values instead of passing them, and do not return them");
   }

@@ -184,6 +184,26 @@ TEST(Distributions, CategoricalKeepsOneTableOfDraws) {
   EXPECT_LE(plan.peak(), Bytes(64 * 50'000 * 4) + 512_KiB) << plan.explain();
 }
 
+TEST(Distributions, ManyDrawsOfARowTakeNoTableOfClasses) {
+  const MachineCode machine;
+  const auto f = function([](const Tensor& logits) {
+    return random::categorical(logits, {.count = 10'000, .key = Key(1)});
+  });
+  const Plan plan = f.plan(spec({5'000}));
+  EXPECT_LE(plan.peak(), Bytes(10'000 * 8 * 4) + 512_KiB) << plan.explain();
+}
+
+TEST(Distributions, ManyDrawsLeaveOutWhatIsImpossible) {
+  const double never = -std::numeric_limits<double>::infinity();
+  const Tensor logits =
+      constant({{never, 0.0, never, 1.0, never}, {0.0, never, never, never, never}});
+  const Tensor drawn = random::categorical(logits, {.count = 5000, .key = Key(2)});
+  const Tensor first = drawn[0];
+  EXPECT_TRUE(all(logical_or(first == 1, first == 3)).item<bool>());
+  EXPECT_TRUE(all(drawn[1] == 0).item<bool>());
+  EXPECT_NEAR(mean(cast(first == 3, f64)).item<double>(), std::exp(1) / (1 + std::exp(1)), 0.03);
+}
+
 TEST(Distributions, SayWhatTheyCannotDraw) {
   const std::string at = "\n  at distributions_test.cc:\n  ";
   EXPECT_EQ(said([] { random::exponential({2}, {.rate = 0}); }),
