@@ -59,7 +59,7 @@ Tensor imag(const Operand& z, Source at) {
 
 Tensor conj(const Operand& z, Source at) {
   const SourceScope scope(at);
-  const Tensor tensor = tensor_of(z, at);
+  Tensor tensor = tensor_of(z, at);
   if (!is_complex(tensor.dtype())) return tensor;
   const detail::Parts parts = detail::parts_of(tensor, part_dtype(tensor.dtype()), at);
   return detail::joined({parts.re, negative(parts.im)}, at);
