@@ -12,7 +12,6 @@ namespace tidemark {
 namespace {
 
 using detail::tensor_of;
-using detail::type_of;
 
 // The dtype of the parts of a complex number made of two real ones.
 DType part_of_two(const Operand& a, const Operand& b, std::string_view name, Source at) {
