@@ -602,6 +602,25 @@ void fourier_cases(Cases& cases, DType dtype) {
   }
 }
 
+// Even and odd numbers of reals, in both directions.
+void real_fourier_cases(Cases& cases, DType dtype) {
+  if (dtype != DType::f32 && dtype != DType::f64) return;
+  for (const bool inverse : {false, true}) {
+    for (const bool adjoint : {false, true}) {
+      for (const int64_t n : {1, 2, 3, 4, 5, 6, 8, 9, 15, 16, 26, 34, 64, 97, 600}) {
+        const ops::RealFourierSpec spec{inverse, 0.5, n, adjoint};
+        const auto draw = [&](Shape shape) {
+          shape.push_back(inverse ? n / 2 + 1 : n);
+          if (inverse) shape.push_back(2);
+          return cases.draw(dtype, shape);
+        };
+        cases.add({draw({})}, spec.attrs());
+        if (n < 20) cases.add_laid_out({draw({3, 7})}, spec.attrs());
+      }
+    }
+  }
+}
+
 void first_equal_cases(Cases& cases, DType dtype) {
   if (!is_integer(dtype)) return;
   for (const int64_t n : {0, 1, 7, 300}) cases.add_laid_out({indices(cases, dtype, {n}, 40)}, {});
@@ -664,6 +683,18 @@ void matmul_cases(Cases& cases, DType dtype) {
             "repeated");
   cases.add({cases.draw(dtype, {4, 9}), repeated(cases.draw(dtype, {9, 1}), {9, 20})}, {},
             "repeated");
+}
+
+void distances_cases(Cases& cases, DType dtype) {
+  if (!is_float(dtype)) return;
+  const std::array<int64_t, 3> sizes[] = {{1, 1, 1},   {2, 3, 4},   {7, 1, 5}, {17, 33, 15},
+                                          {3, 257, 2}, {13, 9, 70}, {0, 3, 2}, {3, 0, 2}};
+  for (const auto& [m, k, n] : sizes)
+    cases.add_laid_out({cases.draw(dtype, {m, k}), cases.draw(dtype, {k, n})}, Attrs().add(true));
+  const std::pair<Shape, Shape> batches[] = {
+      {{3, 4, 5}, {3, 5, 2}}, {{3, 4, 5}, {5, 2}}, {{4, 5}, {3, 5, 2}}, {{2, 1, 4, 5}, {3, 5, 2}}};
+  for (const auto& [a, b] : batches)
+    cases.add_laid_out({cases.draw(dtype, a), cases.draw(dtype, b)}, Attrs().add(true));
 }
 
 struct ConvForm {
@@ -746,6 +777,47 @@ void conv_cases(Cases& cases, DType dtype) {
   }
   for (const ConvForm& form : forms)
     cases.add_laid_out({cases.draw(dtype, form.x), cases.draw(dtype, form.w)}, form.spec.attrs());
+}
+
+// The gradient of these convolutions by their kernel.
+std::vector<ConvForm> kernel_forms() {
+  std::vector<ConvForm> forms = conv_forms();
+  const std::vector<ConvForm> volumes = volume_forms();
+  forms.insert(forms.end(), volumes.begin(), volumes.end());
+  std::erase_if(forms, [](const ConvForm& form) { return form.spec.is_spread(); });
+  forms.push_back({{3, 4, 7, 5},
+                   {3, 2, 1, 5},
+                   {.stride = {1, 2}, .pad_low = {1, 1}, .pad_high = {1, 0}, .groups = 5}});
+  forms.push_back({{2, 3, 4, 3, 4},
+                   {2, 2, 2, 1, 4},
+                   {.pad_low = {1, 0, 1}, .dilation = {1, 2, 1}, .groups = 4, .axes = 3}});
+  return forms;
+}
+
+// The attributes of conv_kernel, and the shape of what the convolution gives.
+struct KernelForm {
+  explicit KernelForm(const ConvForm& form) : x(form.x), by{form.x[0]} {
+    ops::ConvSpec spec = form.spec;
+    for (size_t i = 0; i < spec.axes; ++i) {
+      const auto axis = static_cast<int64_t>(i);
+      spec.taps.push_back(form.w[axis]);
+      by.push_back(spec.out_size(i, form.x[axis + 1], form.w[axis]));
+    }
+    by.push_back(form.w[-1]);
+    attrs = spec.attrs();
+  }
+  Shape x, by;
+  Attrs attrs;
+};
+
+void conv_kernel_cases(Cases& cases, DType dtype) {
+  if (!is_float(dtype)) return;
+  std::vector<ConvForm> forms = kernel_forms();
+  forms.push_back({{2, 19, 9, 37}, {3, 3, 1, 37}, {.pad_low = {1, 1}, .groups = 37}});
+  for (const ConvForm& form : forms) {
+    const KernelForm kernel(form);
+    cases.add_laid_out({cases.draw(dtype, kernel.x), cases.draw(dtype, kernel.by)}, kernel.attrs);
+  }
 }
 
 // ---- linear algebra -----------------------------------------------------------------------------
@@ -875,14 +947,17 @@ constexpr Table kTables[] = {{&ops::reshape, reshape_cases},
                              {&ops::cumprod, scan_cases},
                              {&ops::cumsum, scan_cases},
                              {&ops::fourier, fourier_cases},
+                             {&ops::real_fourier, real_fourier_cases},
                              {&ops::linear_scan, scan_cases},
                              {&ops::searchsorted, searchsorted_cases},
                              {&ops::first_equal, first_equal_cases},
                              {&ops::sort, sort_cases},
                              {&ops::top_k, top_k_cases},
                              {&ops::matmul, matmul_cases},
+                             {&ops::distances, distances_cases},
                              {&ops::conv2d, conv_cases},
                              {&ops::conv3d, conv3d_cases},
+                             {&ops::conv_kernel, conv_kernel_cases},
                              {&ops::resample, resample_cases},
                              {&ops::cholesky, linalg_cases},
                              {&ops::eigh, linalg_cases},
@@ -975,6 +1050,10 @@ std::vector<Case> large_cases_of(const OpDef& op) {
       cases.add(draws(dtype, {{130, 300}, {300, 70}}));
       cases.add(draws(dtype, {{1, 3000}, {3000, 70}}));
       cases.add(draws(dtype, {{9, 40, 50}, {50, 60}}));
+    } else if (op.self == &ops::distances) {
+      if (!is_float(dtype)) continue;
+      cases.add(draws(dtype, {{130, 300}, {300, 170}}), Attrs().add(true));
+      cases.add(draws(dtype, {{9, 40, 50}, {50, 60}}), Attrs().add(true));
     } else if (op.self == &ops::conv2d) {
       if (!is_float(dtype)) continue;
       cases.add(draws(dtype, {{3, 30, 31, 8}, {3, 3, 8, 16}}), ops::ConvSpec{}.attrs());
@@ -982,6 +1061,13 @@ std::vector<Case> large_cases_of(const OpDef& op) {
       if (!is_float(dtype)) continue;
       cases.add(draws(dtype, {{2, 7, 12, 13, 8}, {3, 3, 3, 8, 16}}),
                 ops::ConvSpec{.axes = 3}.attrs());
+    } else if (op.self == &ops::conv_kernel) {
+      if (!is_float(dtype)) continue;
+      for (const int64_t groups : {2, 24}) {
+        const KernelForm kernel(
+            {{3, 30, 31, 24}, {3, 3, 24 / groups, 24}, {.pad_low = {1, 1}, .groups = groups}});
+        cases.add(draws(dtype, {kernel.x, kernel.by}), kernel.attrs);
+      }
     } else if (op.self == &ops::resample) {
       if (dtype != DType::f32 && dtype != DType::f64) continue;
       const ops::ResampleSpec spec{1, Dim(61), Sampling::cubic, true, false};
@@ -995,6 +1081,11 @@ std::vector<Case> large_cases_of(const OpDef& op) {
       const auto attrs = [](AxisList axes) { return Attrs().add(axes).add(false).add(1.0); };
       cases.add({cases.draw(dtype, {50, 120, 2})}, attrs({1, 2}));
       cases.add({cases.draw(dtype, {37, 101, 2})}, attrs({0, 2}));
+    } else if (op.self == &ops::real_fourier) {
+      if (dtype != DType::f32 && dtype != DType::f64) continue;
+      cases.add({cases.draw(dtype, {50, 120})}, ops::RealFourierSpec{.count = 120}.attrs());
+      cases.add({cases.draw(dtype, {37, 51, 2})},
+                ops::RealFourierSpec{.inverse = true, .count = 101}.attrs());
     } else if (op.self == &ops::searchsorted) {
       cases.add({sort(cases.draw(dtype, {50, 300})), cases.draw(dtype, {50, 900})},
                 Attrs().add(true));
@@ -1071,6 +1162,12 @@ std::vector<Case> smooth_cases_of(const OpDef& op) {
     for (const ConvForm& form : op.self == &ops::conv2d ? conv_forms() : volume_forms())
       cases.add({cases.draw(DType::f64, form.x), cases.draw(DType::f64, form.w)},
                 form.spec.attrs());
+  } else if (op.self == &ops::conv_kernel) {
+    for (const ConvForm& form : kernel_forms()) {
+      const KernelForm kernel(form);
+      cases.add({cases.draw(DType::f64, kernel.x), cases.draw(DType::f64, kernel.by)},
+                kernel.attrs);
+    }
   } else if (op.family != Family::random) {
     Cases more(op);
     for (const Table& table : kTables) {

@@ -124,6 +124,23 @@ std::vector<double> fourier_bounds(const Case& c, double share) {
   return list;
 }
 
+// The same for all elements of a row.
+std::vector<double> real_fourier_bounds(const Case& c, const Tensor& want) {
+  const auto spec = ops::RealFourierSpec::from(c.attrs);
+  const Tensor x = dense_copy(c.operands[0]);
+  const int64_t row = spec.inverse ? 2 * (spec.count / 2 + 1) : spec.count;
+  const int64_t made = spec.inverse ? spec.count : 2 * (spec.count / 2 + 1);
+  const double share = 24 * unit(want.dtype()) * (2 + std::log2(static_cast<double>(spec.count)));
+  std::vector<double> list;
+  for (int64_t i = 0; i < want.size(); ++i) {
+    double total = 0;
+    for (int64_t j = i / made * row; j < (i / made + 1) * row; ++j)
+      total += std::fabs(static_cast<double>(reference::read_float(array(x), j)));
+    list.push_back(2 * share * std::fabs(spec.scale) * total);
+  }
+  return list;
+}
+
 // How far each element may be from the reference; empty where ulps decide.
 std::vector<double> bounds(const Case& c, const Tensor& want) {
   const OpDef& op = *c.op;
@@ -138,8 +155,16 @@ std::vector<double> bounds(const Case& c, const Tensor& want) {
     // takes two transforms of up to four times the length.
     const int64_t n = c.operands[0].shape()[c.attrs.read().integers()[0]];
     return fourier_bounds(c, 12 * u * (2 + std::log2(static_cast<double>(n))));
+  } else if (op.self == &ops::real_fourier) {
+    return real_fourier_bounds(c, want);
   } else if (op.self == &ops::cumsum) {
     depth = static_cast<double>(int64_t{c.operands[0].shape()[c.attrs.read().integer()]});
+  } else if (op.self == &ops::distances) {
+    const auto terms = static_cast<double>(int64_t{c.operands[0].shape()[-1]});
+    std::vector<double> list;
+    for (int64_t i = 0; i < want.size(); ++i)
+      list.push_back((terms + 4) * u * static_cast<double>(reference::read_float(array(want), i)));
+    return list;
   } else if (op.family == Family::contract) {
     const Shape& w = c.operands[1].shape();
     const bool is_product = op.self == &ops::matmul;

@@ -21,6 +21,8 @@ namespace tidemark::sweep {
 //   matmul    d u sum|a||b|, d = min(k, 256) + k / 256 + 1: an fma chain for each block of 256,
 //   conv2d    then the blocks in order.
 //   conv3d
+//   conv_kernel
+//   distances  (k + 4) u y: the squares of k differences, none below 0.
 //   resample  d u 2 max|x|: a chain over the samples, with rounded weights.
 //   softmax   (2 ulps + d + r) u y: the definition's ulps, the sum's error, and r = the row's
 //   spread,

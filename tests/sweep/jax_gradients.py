@@ -43,6 +43,11 @@ def conv2d(x, w, attrs):
                                         feature_group_count=attrs["groups"])
 
 
+def conv_kernel(x, by, attrs):
+    shape = (*attrs["taps"], x.shape[-1] // attrs["groups"], by.shape[-1])
+    return jax.vjp(lambda w: conv2d(x, w, attrs), jnp.zeros(shape, x.dtype))[1](by)[0]
+
+
 def resample(x, attrs):
     """By the matrix of weights of jax.image, which has no means."""
     axis, size, back = attrs["axis"], attrs["size"], attrs["transposed"]
@@ -105,6 +110,15 @@ def linear_scan(a, b, attrs):
 def fourier(x, attrs):
     axis, z = attrs["axes"][0], x[..., 0] + 1j * x[..., 1]
     y = (jnp.fft.ifft(z, axis=axis, norm="forward") if attrs["inverse"] else jnp.fft.fft(z, axis=axis)) * attrs["scale"]
+    return jnp.stack([y.real, y.imag], -1)
+
+
+def real_fourier(x, attrs):
+    n = attrs["count"]
+    halves = jnp.where((jnp.arange(n // 2 + 1) > 0) & (2 * jnp.arange(n // 2 + 1) != n), .5 if attrs["adjoint"] else 1., 1.)
+    if attrs["inverse"]:
+        return jnp.fft.irfft((x[..., 0] + 1j * x[..., 1]) * halves, n, norm="forward") * attrs["scale"]
+    y = jnp.fft.rfft(x) / halves * attrs["scale"]
     return jnp.stack([y.real, y.imag], -1)
 
 
@@ -173,11 +187,13 @@ ATTRS = {"max": reduced(jnp.max), "min": reduced(jnp.min), "prod": reduced(jnp.p
          "log_softmax": lambda x, a: jax.nn.log_softmax(x, a["axis"]),
          "reshape": lambda x, a: x.reshape(a["shape"]), "transpose": lambda x, a: x.transpose(a["order"]),
          "broadcast_to": lambda x, a: jnp.broadcast_to(x, a["shape"]), "slice": sliced, "pad": padded,
-         "cast": lambda x, a: x.astype(DTYPES[a["dtype"]]), "cumsum": cumsum, "sort": sort, "top_k": top_k, "conv2d": conv2d, "conv3d": conv2d, "resample": resample,
+         "cast": lambda x, a: x.astype(DTYPES[a["dtype"]]), "cumsum": cumsum, "sort": sort, "top_k": top_k, "conv2d": conv2d, "conv3d": conv2d, "conv_kernel": conv_kernel,
+         "distances": lambda a, b, _: jnp.sqrt(jnp.sum(jnp.square(a[..., :, :, None] - b[..., None, :, :]), -2)),
+         "resample": resample,
          "update": lambda x, y, a: x.at[places(a) if a["begin"] else ()].set(y),
          "gather": lambda x, i, a: jnp.take(x, plain(i, x.shape[a["axis"]]), axis=a["axis"]),
          "take_along_axis": lambda x, i, a: jnp.take_along_axis(x, plain(i, x.shape[a["axis"]]), a["axis"]),
-         "cummax": scan(jnp.maximum), "cummin": scan(jnp.minimum), "cumprod": scan(jnp.multiply), "linear_scan": linear_scan, "fourier": fourier,
+         "cummax": scan(jnp.maximum), "cummin": scan(jnp.minimum), "cumprod": scan(jnp.multiply), "linear_scan": linear_scan, "fourier": fourier, "real_fourier": real_fourier,
          "scatter_add": lambda *x: scatter("add", *x), "concat": lambda *parts: jnp.concatenate(parts[:-1], parts[-1]["axis"])}
 
 

@@ -223,6 +223,20 @@ def convolved(x, w, attrs):
     return y
 
 
+def by_kernel(x, by, attrs):
+    """Of each tap the convolution with a kernel of this tap alone, times `by`."""
+    x, by = wide(x), wide(by)
+    taps, groups = attrs["taps"], attrs["groups"]
+    each, outs = x.shape[-1] // groups, by.shape[-1]
+    y = np.zeros((*taps, each, outs))
+    for tap in np.ndindex(*taps):
+        for c in range(each):
+            w = np.zeros((*taps, each, outs))
+            w[tap][c] = 1
+            y[tap][c] = np.sum(convolved(x, w, attrs) * by, axis=tuple(range(by.ndim - 1)))
+    return y
+
+
 def resampled(x, attrs):
     """The result, and the sum of the sizes of its terms."""
     axis, size, back = attrs["axis"], attrs["size"], attrs["transposed"]
@@ -490,6 +504,18 @@ def computed(case, operands, result):
         size = np.sum(np.abs(z), axis=axis, keepdims=True) * np.ones(z.shape) * abs(attrs["scale"])
         allowed = 12 * EPSILON[result.dtype] * (2 + math.log2(x.shape[axis])) * size
         return np.stack([y.real, y.imag], -1), np.stack([allowed, allowed], -1)
+    if op == "real_fourier":
+        n, inverse = attrs["count"], bool(attrs["inverse"])
+        z = (x[..., 0] + 1j * x[..., 1].astype(np.float64)) if inverse else x.astype(np.float64)
+        double = np.array([k > 0 and 2 * k != n for k in range(n // 2 + 1)])
+        if inverse:
+            y = np.fft.irfft(np.where(double & bool(attrs["adjoint"]), z / 2, z), n, norm="forward")
+        else:
+            y = np.fft.rfft(z)
+            y = np.where(double & bool(attrs["adjoint"]), y * 2, y)
+            y = np.stack([y.real, y.imag], -1)
+        size = np.sum(np.abs(z), axis=-1) * abs(attrs["scale"]) * 96 * EPSILON[result.dtype] * (2 + math.log2(n))
+        return y * attrs["scale"], size.reshape(size.shape + (1,) * (y.ndim - size.ndim)) * np.ones_like(y)
     if op == "searchsorted":
         values = operands[1].value
         found = np.zeros(values.shape, np.int64)
@@ -536,11 +562,15 @@ def computed(case, operands, result):
         if y is None or y.dtype.kind != "f":
             return y, none
         return y, 128 * (x.shape[-2] + 1) * EPSILON[operands[0].dtype] * np.max(np.abs(y), initial=0) * np.ones_like(y)
-    if op in ("matmul", "conv2d", "conv3d"):
+    if op == "distances":
+        a, b = wide(operands[0].value), wide(operands[1].value)
+        y = np.sqrt(np.sum(np.square(a[..., :, :, None] - b[..., None, :, :]), axis=-2))
+        return y, (8 + a.shape[-1]) * EPSILON["f64" if operands[0].dtype == "f64" else "f32"] * y
+    if op in ("matmul", "conv2d", "conv3d", "conv_kernel"):
         a, b = operands[0].value, operands[1].value
         if a.dtype.kind != "f":
             return np.matmul(a.astype(np.int64), b.astype(np.int64)).astype(NUMPY[result.dtype]), none
-        product = np.matmul if op == "matmul" else lambda p, q: convolved(p, q, attrs)
+        product = np.matmul if op == "matmul" else lambda p, q: (by_kernel if op == "conv_kernel" else convolved)(p, q, attrs)
         unit = EPSILON["f64"] if operands[0].dtype == "f64" else EPSILON["f32"]
         return product(wide(a), wide(b)), 300 * unit * product(np.abs(wide(a)), np.abs(wide(b)))
     if op == "arange":

@@ -80,6 +80,28 @@ def conv3d(g, name):
                           "spread": csv(spread), "by_channel": 0}, "float", [x.shape[0]] + out + [outputs], x.most * 24)
 
 
+@op("conv_kernel")
+def conv_kernel(g, name):
+    pick = g.random.choice
+    groups, kernel, sizes = pick([2, 4]), [pick([1, 2]), pick([1, 3])], [pick([3, 5]), 4]
+    stride, dilation, low, high = ([pick(list(of)) for _ in range(2)] for of in ((1, 2), (1, 1, 2), (0, 1), (0, 1)))
+    out = [image_size(sizes[i], kernel[i], stride[i], low[i], high[i], dilation[i]) for i in range(2)]
+    if 0 in out:
+        return
+    x = g.argument("float", [Size.of(size) for size in (2, *sizes, 4)], -1, 1)
+    by = g.argument("float", [Size.of(size) for size in (2, *out, 4)], -1, 1)
+    g.emit(name, [x, by], {"stride": csv(stride), "pad_low": csv(low), "pad_high": csv(high), "dilation": csv(dilation), "groups": groups,
+                           "spread": "1,1", "by_channel": 0, "taps": csv(kernel)}, "float", [Size.of(size) for size in (*kernel, 4 // groups, 4)], 60)
+
+
+@op("distances")
+def distances(g, name):
+    rows, columns, inner = (g.random.choice([1, 2, 4]) for _ in range(3))
+    a = g.argument("float", [Size.of(rows), Size.of(inner)], -1, 1)
+    b = g.argument("float", [Size.of(inner), Size.of(columns)], 2, 3)
+    g.emit(name, [a, b], {"euclidean": 1}, "float", [Size.of(rows), Size.of(columns)], 8)
+
+
 @op("resample")
 def resample(g, name):
     if g.program.dtype not in ("f32", "f64"):  # Calls cast to f32; the op takes no 16 bits.

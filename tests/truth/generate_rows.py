@@ -122,6 +122,17 @@ def fourier(g, name):
         g.emit(name, [z], attrs, "float", z.shape, x.most * max(1, g.largest([x.shape[axis]])))
 
 
+@op("real_fourier")
+def real_fourier(g, name):
+    if g.program.dtype not in ("f32", "f64"):  # Calls cast to f32; the op takes no 16 bits.
+        return
+    n, inverse = g.random.choice([1, 4, 5]), g.random.randrange(2)
+    reals, pairs = [Size.of(3), Size.of(n)], [Size.of(3), Size.of(n // 2 + 1), Size.of(2)]
+    x = g.argument("float", pairs if inverse else reals, -1, 1)
+    attrs = {"inverse": inverse, "scale": 0.5, "count": n, "adjoint": g.random.randrange(2)}
+    g.emit(name, [x], attrs, "float", reals if inverse else pairs, 2 * n)
+
+
 @op("searchsorted")
 def searchsorted(g, name):
     values = g.argument("float", [Size.of(g.random.choice([1, 4]))], -1, 5)

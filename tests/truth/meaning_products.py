@@ -90,6 +90,28 @@ class Products:
 
     do_conv3d = do_conv2d
 
+    def do_conv_kernel(self, at, x, by):
+        """Of each tap the pixels that it meets, times what comes out there."""
+        stride, low, high, dilation, taps = (at.wholes(word) for word in ("stride", "pad_low", "pad_high", "dilation", "taps"))
+        groups, out = at.whole("groups"), by.a.shape[1:3]
+        each, outs = x.a.shape[-1] // groups, by.a.shape[-1] // groups
+
+        def summed_up(xp):
+            def run(a, b):
+                whole = xp.pad(a, ((0, 0), *zip(low, high), (0, 0)))
+                found = []
+                for tap in np.ndindex(*taps):
+                    part = whole[(slice(None), *[slice(t * d, t * d + (o - 1) * s + 1, s) for t, d, o, s in zip(tap, dilation, out, stride)])]
+                    found.append(xp.concatenate([xp.einsum("nhwi,nhwo->io", part[..., g * each:(g + 1) * each], b[..., g * outs:(g + 1) * outs])
+                                                 for g in range(groups)], -1))
+                return xp.stack(found).reshape((*taps, each, groups * outs))
+            return run
+        return computed(summed_up(np), summed_up(jnp), x, by)
+
+    def do_distances(self, at, a, b):
+        apart = lambda xp: lambda x, y: xp.sqrt(xp.sum(xp.square(x[..., :, :, None] - y[..., None, :, :]), -2))
+        return computed(apart(np), apart(jnp), a, b)
+
     def do_resample(self, at, x):
         axis, size, back = at.whole("axis"), at.whole("size"), at.whole("transposed")
         sizes = (size, x.a.shape[axis]) if back else (x.a.shape[axis], size)

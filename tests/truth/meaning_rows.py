@@ -116,6 +116,23 @@ class Rows:
 
     do_cumprod = do_linear_scan = recurrence
 
+    def do_real_fourier(self, at, x):
+        inverse, scale, n, adjoint = at.whole("inverse"), at.real("scale"), at.whole("count"), at.whole("adjoint")
+        j, k = np.arange(n), np.arange(n // 2 + 1)
+        double = (k > 0) & (2 * k != n)
+        weight = np.where(double, 2 if bool(inverse) != bool(adjoint) else 1, 1) * scale
+        angles = 2 * np.pi * (np.outer(j, k) % n) / n
+        c, s = np.cos(angles) * weight, -np.sin(angles) * weight * double
+
+        def transformed(xp):
+            def run(a):
+                cos, sin = xp.asarray(c, a.dtype), xp.asarray(s, a.dtype)
+                if inverse:
+                    return xp.matmul(a[..., 0], cos.T) + xp.matmul(a[..., 1], sin.T)
+                return xp.stack([xp.matmul(a, cos), xp.matmul(a, sin)], -1)
+            return run
+        return computed(transformed(np), transformed(jnp), x)
+
     def do_fourier(self, at, x):
         axis, inverse, scale = at.wholes("axes")[0], at.whole("inverse"), at.real("scale")
 

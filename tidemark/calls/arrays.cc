@@ -4,10 +4,12 @@
 #include "tidemark/calls/complex.h"
 #include "tidemark/calls/create.h"
 #include "tidemark/calls/ops.h"
+#include "tidemark/ops/contract.h"
 #include "tidemark/ops/structure.h"
 #include "tidemark/ops/typing.h"
 #include "tidemark/tensor/bind.h"
 #include "tidemark/tensor/composed.h"
+#include "tidemark/tensor/direct.h"
 #include "tidemark/tensor/tensor_state.h"
 #include "tidemark/types/size.h"
 
@@ -90,6 +92,11 @@ Tensor diag(const Operand& x, int64_t offset, Source at) {
                     "td::diagonal(x) takes the diagonals of the last two axes");
   const SourceScope scope(at);
   const int64_t beside = std::abs(offset);
+  if (!detail::is_observed({&tensor})) {
+    const int64_t side = tensor.size() + beside;
+    if (auto made = detail::on_diagonal(&tensor, tensor.dtype(), {side, side}, offset, at))
+      return *std::move(made);
+  }
   const Tensor padded = pad(tensor, {{0, beside}}), place = arange(padded.shape()[0]);
   const Tensor row = expand_dims(place, 1), on_diagonal = place - row == offset;
   return where(on_diagonal, offset >= 0 ? expand_dims(padded, 1) : padded, 0);
@@ -182,6 +189,8 @@ Tensor cross(const Operand& a, const Operand& b, int64_t axis, Source at) {
   const auto element = [&](const Tensor& x, int64_t i) {
     return part_of(x, axis_of(x, axis, "cross", at), i, 1, 1, at);
   };
+  if (axis_of(left, axis, "cross", at) == left.rank() - 1)
+    if (auto made = detail::cross_products(left, right, at)) return *std::move(made);
   std::vector<Tensor> parts;
   for (int64_t i = 0; i < 3; ++i) {
     const int64_t j = (i + 1) % 3, k = (i + 2) % 3;
@@ -197,7 +206,17 @@ Tensor cdist(const Operand& a, const Operand& b, Source at) {
     throw UserError(cat("cdist: needs [..., n, d] and [..., m, d], got ", type_of(left, at),
                         " and ", type_of(right, at)),
                     at, "rows are points: a vector is one point, td::expand_dims(x, 0)");
-  return norm(expand_dims(left, -2) - expand_dims(right, -3), -1);
+  if (is_complex(left.dtype()) || is_complex(right.dtype()))
+    return norm(expand_dims(left, -2) - expand_dims(right, -3), -1);
+  AxisList order;
+  for (int64_t i = 0; i < right.rank(); ++i) order.push_back(i);
+  std::swap(order[order.size() - 1], order[order.size() - 2]);
+  const DType common = promote(left.dtype(), right.dtype());
+  const DType real = is_float(common) ? common : DType::f32;
+  const Tensor wide = cast(right, real);
+  const Tensor operands[] = {cast(left, real),
+                             bind_op(def_of(&ops::transpose), {&wide, 1}, Attrs().add(order), at)};
+  return bind_op(def_of(&ops::distances), operands, Attrs().add(true), at);
 }
 
 Tensor nan_to_num(const Operand& x, const NanToNumOptions& options, Source at) {

@@ -11,6 +11,7 @@
 #include "tidemark/ops/structure.h"
 #include "tidemark/tensor/bind.h"
 #include "tidemark/tensor/complex_parts.h"
+#include "tidemark/tensor/direct.h"
 #include "tidemark/tensor/tensor_state.h"
 #include "tidemark/types/size.h"
 
@@ -374,6 +375,8 @@ Tensor eye(int64_t rows, int64_t columns, DType dtype, Source at) {
   if (rows < 0 || columns < 0)
     throw UserError(cat("eye: cannot make ", rows, " rows of ", columns, " columns"), at,
                     "sizes must not be negative");
+  if (auto made = detail::on_diagonal(nullptr, dtype, {rows, columns}, 0, at))
+    return *std::move(made);
   const Tensor numbers = arange(rows);
   const Attrs column = Attrs().add(Shape{rows, 1});
   const Tensor down = detail::bind_op(def_of(&ops::reshape), {&numbers, 1}, column, at);

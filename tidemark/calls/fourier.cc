@@ -37,19 +37,6 @@ Tensor part_of(const Tensor& x, int64_t axis, int64_t begin, Dim count) {
                  Attrs().add(begins).add(sizes).add(AxisList(begins.size(), 1)), Source::here());
 }
 
-Tensor component(const Tensor& z, int64_t which) {
-  const int64_t last = z.rank() - 1;
-  return squeeze(part_of(z, last, which, 1), last);
-}
-
-struct Parts {
-  Tensor re, im;
-  explicit Parts(const Tensor& z) : re(component(z, 0)), im(component(z, 1)) {}
-  Parts(Tensor real, Tensor imag) : re(std::move(real)), im(std::move(imag)) {}
-};
-
-Tensor joined(const Tensor& re, const Tensor& im) { return stack({re, im}, -1); }
-
 }  // namespace
 
 namespace fft {
@@ -98,67 +85,9 @@ Tensor with_axis_moved(const Tensor& x, int64_t from, int64_t to) {
   return transpose(x, order);
 }
 
-// exp(sign 2 pi i k / n) for k < count; computed in f64, rounded to the dtype.
-Parts roots(int64_t count, int64_t n, double sign, DType dtype) {
-  const double step = sign * 2 * std::numbers::pi / static_cast<double>(n);
-  const Tensor angle = cast(arange(count), DType::f64) * step;
-  return {cast(cos(angle), dtype), cast(sin(angle), dtype)};
-}
-
-// z[k] and the conjugate of z[count - 1 - k], along the axis before the pairs: half their sum and
-// half their difference.
-struct Mirrored {
-  Parts here, there;
-  explicit Mirrored(const Tensor& z) : here(z), there(flip(z, z.rank() - 2)) {}
-  Parts even() const { return {(here.re + there.re) * 0.5, (here.im - there.im) * 0.5}; }
-  Parts odd() const { return {(here.re - there.re) * 0.5, (here.im + there.im) * 0.5}; }
-};
-
-// Of an even number of reals on the last axis: pairs of neighbours are transformed as complex
-// numbers of half the length, and the transforms of the even and the odd elements taken apart.
-Tensor half_length(const Tensor& x, int64_t n, double scale) {
-  const int64_t axis = x.rank() - 1;
-  Shape shape = x.shape();
-  shape.set(axis, n / 2);
-  shape.push_back(2);
-  const Tensor z = transform(reshape(x, shape), axis, false, scale);
-  const Mirrored both(concat({z, part_of(z, axis, 0, 1)}, axis));
-  const Parts w = roots(n / 2 + 1, n, -1, x.dtype()), even = both.even(), odd = both.odd();
-  // The odd elements have -i times the difference.
-  return joined(even.re + (w.re * odd.im + w.im * odd.re),
-                even.im + (w.im * odd.im - w.re * odd.re));
-}
-
-// Without the imaginary parts that the transform of reals has not: those of the first element, and
-// for an even length of the last.
-Tensor of_reals(const Tensor& z, int64_t n) {
-  const Tensor k = arange(n / 2 + 1);
-  const Tensor is_free = n % 2 == 0 ? (k > 0) & (k < n / 2) : k > 0;
-  const Parts parts(z);
-  return joined(parts.re, where(is_free, parts.im, 0));
-}
-
-// The inverse of `half_length`, of n / 2 + 1 pairs on the last axes.
-Tensor from_half_length(const Tensor& spectrum, int64_t n, double scale) {
-  const int64_t axis = spectrum.rank() - 2, half = n / 2;
-  const Mirrored both(spectrum);
-  const Parts w = roots(half + 1, n, 1, spectrum.dtype()), even = both.even(), odd = both.odd();
-  // Both at once: even + i w odd.
-  const Tensor z =
-      joined(even.re - (w.re * odd.im + w.im * odd.re), even.im + (w.re * odd.re - w.im * odd.im));
-  const Tensor x = transform(part_of(z, axis, 0, half), axis, true, 2 * scale);
-  Shape shape = x.shape();
-  shape.erase(axis + 1);
-  shape.set(axis, n);
-  return reshape(x, shape);
-}
-
-// All n pairs of the spectrum of reals, from the first n / 2 + 1; n is odd.
-Tensor all_of(const Tensor& spectrum, int64_t n) {
-  const int64_t axis = spectrum.rank() - 2;
-  const Tensor rest = flip(part_of(spectrum, axis, 1, n / 2), axis);
-  const Parts parts(rest);
-  return concat({spectrum, joined(parts.re, -parts.im)}, axis);
+// See ops::real_fourier.
+Tensor real_transform(const Tensor& x, const ops::RealFourierSpec& spec) {
+  return bind_op(def_of(&ops::real_fourier), {&x, 1}, spec.attrs(), Source::here());
 }
 
 Tensor of_complex(const Operand& x, const AxisOptions& options, bool inverse, std::string_view name,
@@ -203,11 +132,7 @@ Tensor rfft(const Operand& x, const AxisOptions& options, Source at) {
   const double scale = scale_of(options.norm, false, n);
   const Tensor wide = cast(given, part_dtype(spectrum_dtype(given)));
   const Tensor reals = with_axis_moved(resized(wide, axis, n), axis, last);
-  const auto by_pairs = [&] {
-    return transform(joined(reals, zeros_like(reals)), last, false, scale);
-  };
-  const Tensor made =
-      n % 2 == 0 ? half_length(reals, n, scale) : part_of(by_pairs(), last, 0, n / 2 + 1);
+  const Tensor made = real_transform(reals, {.scale = scale, .count = n});
   return view_as_complex(with_axis_moved(made, last, axis));
 }
 
@@ -219,9 +144,8 @@ Tensor irfft(const Operand& x, const AxisOptions& options, Source at) {
       checked_length(options.n ? *options.n : 2 * (int64_t{given.shape()[axis]} - 1), "irfft", at);
   const double scale = scale_of(options.norm, true, n);
   const Tensor z = view_as_real(cast(given, spectrum_dtype(given)));
-  const Tensor spectrum = of_reals(with_axis_moved(resized(z, axis, n / 2 + 1), axis, last), n);
-  const Tensor made = n % 2 == 0 ? from_half_length(spectrum, n, scale)
-                                 : component(transform(all_of(spectrum, n), last, true, scale), 0);
+  const Tensor spectrum = with_axis_moved(resized(z, axis, n / 2 + 1), axis, last);
+  const Tensor made = real_transform(spectrum, {.inverse = true, .scale = scale, .count = n});
   return with_axis_moved(made, last, axis);
 }
 

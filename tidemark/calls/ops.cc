@@ -12,6 +12,7 @@
 #include "tidemark/ops/typing.h"
 #include "tidemark/tensor/bind.h"
 #include "tidemark/tensor/complex_parts.h"
+#include "tidemark/tensor/direct.h"
 #include "tidemark/tensor/mode.h"
 #include "tidemark/tensor/tensor_state.h"
 #include "tidemark/tensor/variable.h"
@@ -311,11 +312,14 @@ Tensor flip(const Operand& x, const Axes& axes, Source at) {
 
 namespace {
 
-// The mask column - row <= diagonal over the last two axes.
-Tensor below(const Tensor& x, int64_t diagonal, std::string_view op, Source at) {
+void check_matrices(const Tensor& x, std::string_view op, Source at) {
   if (x.rank() < 2)
     throw UserError(cat(op, ": needs at least two axes, got ", type_of(x, at)), at,
                     "add an axis: td::expand_dims(x, 0)");
+}
+
+// The mask column - row <= diagonal over the last two axes.
+Tensor below(const Tensor& x, int64_t diagonal, Source at) {
   const SourceScope scope(at);
   return arange(x.shape()[-1]) - diagonal <= expand_dims(arange(x.shape()[-2]), 1);
 }
@@ -324,12 +328,16 @@ Tensor below(const Tensor& x, int64_t diagonal, std::string_view op, Source at) 
 
 Tensor tril(const Operand& x, int64_t diagonal, Source at) {
   const Tensor tensor = tensor_of(x, at);
-  return where(below(tensor, diagonal, "tril", at), tensor, Operand(0, at), at);
+  check_matrices(tensor, "tril", at);
+  if (auto part = detail::within_band(tensor, {.most = diagonal}, at)) return *std::move(part);
+  return where(below(tensor, diagonal, at), tensor, Operand(0, at), at);
 }
 
 Tensor triu(const Operand& x, int64_t diagonal, Source at) {
   const Tensor tensor = tensor_of(x, at);
-  return where(below(tensor, diagonal - 1, "triu", at), Operand(0, at), tensor, at);
+  check_matrices(tensor, "triu", at);
+  if (auto part = detail::within_band(tensor, {.least = diagonal}, at)) return *std::move(part);
+  return where(below(tensor, diagonal - 1, at), Operand(0, at), tensor, at);
 }
 
 // ---- indexing -----------------------------------------------------------------------------------

@@ -7,6 +7,7 @@
 #include "tidemark/ops/structure.h"
 #include "tidemark/ops/typing.h"
 #include "tidemark/tensor/bind.h"
+#include "tidemark/tensor/direct.h"
 #include "tidemark/tensor/tensor_state.h"
 #include "tidemark/types/size.h"
 
@@ -119,6 +120,8 @@ Tensor bincount(const Operand& x, const BincountOptions& options, Source at) {
       throw UserError(cat("bincount: ", least, " is negative"), at,
                       "give a length, td::bincount(x, {.length = 100}), to leave such numbers out");
   }
+  if (!options.weights && detail::is_plain(numbers) && !length.is_traced())
+    return detail::occurrences(numbers, length, at);
   const Tensor ones = options.weights ? *options.weights : ones_like(numbers);
   const Tensor target = where(logical_or(numbers < 0, numbers >= Operand(length)), length, numbers);
   return part_of_last(scatter_add(zeros({length + 1}, ones.dtype()), target, ones), 0, length, at);
@@ -147,6 +150,8 @@ Histogram histogram(const Operand& x, const HistogramOptions& options, Source at
   const Tensor inner =
       cast(numbers, DType::f64) * ((high - low) / static_cast<double>(options.bins)) + low;
   const Tensor edges = cast(where(numbers == options.bins, high, inner), list.dtype());
+  if (const std::optional<Tensor> counts = detail::between_edges(list, edges, at))
+    return {*counts, edges};
   const Tensor after = searchsorted(edges, list, {.right = true}) - 1;
   const Tensor bin =
       where(list == element_of_last(edges, options.bins, at), options.bins - 1, after);
@@ -239,6 +244,10 @@ Unique unique(const Operand& x, SizeOptions options, Source at) {
     return {zeros({none}, list.dtype()), zeros({0}, DType::i64), zeros({none}, DType::i64),
             zeros({}, DType::i64)};
   }
+  if (!options.max_size && detail::is_plain(list)) {
+    const detail::Distinct found = detail::distinct(list, tensor_of(x, at).shape(), at);
+    return {found.values, found.inverse, found.counts, found.size};
+  }
   const Tensor sorted = sort(list), order = argsort(list);
   const Tensor later = part_of_last(sorted, 1, size - 1, at);
   const Tensor earlier = part_of_last(sorted, 0, size - 1, at);
@@ -256,7 +265,14 @@ Unique unique(const Operand& x, SizeOptions options, Source at) {
 
 Nonzero nonzero(const Operand& x, SizeOptions options, Source at) {
   const SourceScope scope(at);
-  const Tensor tensor = tensor_of(x, at), hits = reshape(tensor, {-1}) != 0;
+  const Tensor tensor = tensor_of(x, at);
+  if (!options.max_size && detail::is_plain(tensor)) {
+    Tensor indices =
+        detail::true_indices(tensor.dtype() == DType::boolean ? tensor : tensor != 0, at);
+    const int64_t count = indices.shape()[0];
+    return {std::move(indices), detail::literal(DType::i64, 0, count, at)};
+  }
+  const Tensor hits = reshape(tensor, {-1}) != 0;
   const Tensor running = cumsum(hits);
   const Tensor count = sum(hits);
   const Dim room = size_of_result("nonzero", options, count, at);

@@ -1,6 +1,10 @@
 // Padding by an image's own elements, resizing, and blocks of pixels as channels.
+#include <algorithm>
+#include <cstring>
+
 #include "tidemark/calls/create.h"
 #include "tidemark/calls/images.h"
+#include "tidemark/device/threads.h"
 #include "tidemark/ops/scan.h"
 #include "tidemark/ops/structure.h"
 #include "tidemark/tensor/bind.h"
@@ -57,6 +61,87 @@ void check_mirror(const TensorType& type, int64_t axis, PadMode mode, Dim width,
                   at, cat("it has ", most, " to mirror: pad with an edge or a value"));
 }
 
+// The element that each place of a padded axis shows.
+struct Mirror {
+  int64_t size, before, left_out;
+  bool is_edge;
+
+  int64_t at(int64_t place) const {
+    const int64_t i = place - before;
+    if (is_edge) return std::clamp<int64_t>(i, 0, size - 1);
+    if (i < 0) return left_out - 1 - i;
+    return i < size ? i : 2 * size - left_out - 1 - i;
+  }
+};
+
+// In eager code, line by line of the last axis but one: padded axes are not copied one by one.
+class Padded {
+ public:
+  Padded(const Tensor& x, const Padding2& widths, PadMode mode, Source at)
+      : x_(detail::dense(x, at)), from_(detail::array_of(x_, at).data) {
+    Shape shape;
+    for (int64_t axis = 0; axis < x.rank(); ++axis) {
+      const auto& [before, after] = widths[static_cast<size_t>(axis)];
+      mirrors_.push_back(
+          {x.shape()[axis], before, mode == PadMode::reflect ? 1 : 0, mode == PadMode::edge});
+      shape.push_back(int64_t{x.shape()[axis]} + int64_t{before} + int64_t{after});
+    }
+    made_ = detail::make_tensor(x.dtype(), shape, at);
+    to_ = detail::array_of(made_, at).data;
+    // Axes at the end that are not padded move as one element.
+    last_ = x.rank() - 1;
+    element_ = size_of(x.dtype());
+    while (last_ > 0 && shape[last_] == x.shape()[last_]) element_ *= int64_t{shape[last_--]};
+  }
+
+  Tensor fill() const {
+    const int64_t columns = made_.shape()[last_], size = mirrors_[static_cast<size_t>(last_)].size;
+    const int64_t row_bytes = columns * element_;
+    if (made_.size() == 0) return made_;
+    int64_t rows = 1;
+    for (int64_t axis = 0; axis < last_; ++axis) rows *= int64_t{made_.shape()[axis]};
+    device::parallel_for(rows, std::max<int64_t>(1, kGrainBytes / row_bytes),
+                         [&](int64_t begin, int64_t end, int) {
+                           for (int64_t row = begin; row < end; ++row)
+                             fill_row(from_ + row_of(row) * size * element_, to_ + row * row_bytes);
+                         });
+    return made_;
+  }
+
+ private:
+  static constexpr int64_t kGrainBytes = 64 << 10;
+
+  // The row of x that a row of the result shows.
+  int64_t row_of(int64_t row) const {
+    int64_t found = 0, stride = 1;
+    for (int64_t axis = last_ - 1; axis >= 0; --axis) {
+      const Mirror& mirror = mirrors_[static_cast<size_t>(axis)];
+      const int64_t count = made_.shape()[axis];
+      found += mirror.at(row % count) * stride;
+      stride *= mirror.size;
+      row /= count;
+    }
+    return found;
+  }
+  void fill_row(const std::byte* from, std::byte* to) const {
+    const Mirror& mirror = mirrors_[static_cast<size_t>(last_)];
+    const int64_t columns = made_.shape()[last_], inside_end = mirror.before + mirror.size;
+    const auto copy = [&](int64_t place, int64_t count) {
+      std::memcpy(to + place * element_, from + mirror.at(place) * element_,
+                  static_cast<size_t>(count * element_));
+    };
+    for (int64_t place = 0; place < mirror.before; ++place) copy(place, 1);
+    copy(mirror.before, mirror.size);
+    for (int64_t place = inside_end; place < columns; ++place) copy(place, 1);
+  }
+
+  Tensor x_, made_;
+  std::vector<Mirror> mirrors_;
+  const std::byte* from_;
+  std::byte* to_ = nullptr;
+  int64_t last_ = 0, element_ = 1;
+};
+
 // ---- resizing -----------------------------------------------------------------------------------
 
 constexpr Sampling kSamplings[] = {Sampling::nearest, Sampling::linear, Sampling::cubic};
@@ -74,6 +159,26 @@ Tensor nearest(const Tensor& x, int64_t axis, Dim size, Source at) {
   const Tensor place = arange(Operand(size, at), at) * 2 + 1;
   const Tensor index = floor_divide(cast(place, DType::i64, at) * x.shape()[axis], size * 2);
   return gather(x, index, axis, at);
+}
+
+// Along all axes in one pass, in eager code: the place of each pixel is looked up.
+Tensor nearest_at_once(const Tensor& x, const Shape& sizes, Source at) {
+  std::vector<int64_t> places = {0};
+  Dim pixels = 1;
+  for (int64_t axis = 0; axis < sizes.rank(); ++axis) {
+    const int64_t size = x.shape()[axis + 1], count = sizes[axis];
+    std::vector<int64_t> wider;
+    for (const int64_t place : places)
+      for (int64_t i = 0; i < count; ++i)
+        wider.push_back(place * size + (2 * i + 1) * size / (2 * count));
+    places = std::move(wider);
+    pixels = pixels * size;
+  }
+  const Tensor flat = reshape(x, Shape{x.shape()[0], pixels, x.shape()[-1]}, at);
+  Shape shape{x.shape()[0]};
+  for (const Dim size : sizes) shape.push_back(size);
+  shape.push_back(x.shape()[-1]);
+  return reshape(gather(flat, Operand(constant(places)), 1, at), shape, at);
 }
 
 // Axes that shrink come first, from the first one on, whose rows are long; those that grow come
@@ -120,7 +225,6 @@ Tensor pad(const Operand& x, const Padding2& widths, PadMode mode, Source at) {
     throw UserError(
         cat("pad: ", widths.size(), " widths for the ", type.shape.rank(), " axes of ", type), at,
         "give {before, after} for every axis");
-  // The last axes first: what is copied again is then copied in long pieces.
   for (int64_t axis = y.rank() - 1; axis >= 0; --axis) {
     const auto& [before, after] = widths[static_cast<size_t>(axis)];
     if (before.is_any() || after.is_any())
@@ -130,7 +234,15 @@ Tensor pad(const Operand& x, const Padding2& widths, PadMode mode, Source at) {
     if (before == 0 && after == 0) continue;
     check_mirror(type, axis, mode, before, at);
     check_mirror(type, axis, mode, after, at);
+  }
+  if (y.rank() > 0 && !detail::is_observed({&y}) &&
+      detail::TensorState::of(y)->kind == detail::TensorState::Kind::concrete)
+    return Padded(y, widths, mode, at).fill();
+  // The last axes first: what is copied again is then copied in long pieces.
+  for (int64_t axis = y.rank() - 1; axis >= 0; --axis) {
+    const auto& [before, after] = widths[static_cast<size_t>(axis)];
     std::vector<Tensor> parts;
+    if (before == 0 && after == 0) continue;
     if (before != 0) parts.push_back(beyond(y, axis, mode, before, false, at));
     parts.push_back(y);
     if (after != 0) parts.push_back(beyond(y, axis, mode, after, true, at));
@@ -146,6 +258,8 @@ Tensor resize(const Operand& x, const Shape& sizes, ResizeOptions options, Sourc
   check_sizes(y, sizes, at);
   const bool keeps = options.method == Resizing::nearest;
   const bool picks = keeps && !is_float(given.dtype());
+  if (keeps && !detail::is_observed({&y}))
+    return detail::from_channels_last(nearest_at_once(y, sizes, at), options.layout, at);
   if (!picks && given.dtype() != DType::f64) y = cast(y, DType::f32, at);
   for (const int64_t i : order_of(y.shape(), sizes))
     y = picks ? nearest(y, i + 1, sizes[i], at) : resampled(y, i + 1, sizes[i], options, at);

@@ -20,6 +20,10 @@ double terms_of(const Graph& graph, const Node& node) {
     const auto gaps = static_cast<double>(spec.spread[0] * spec.spread[1] * spec.spread[2]);
     return elements(kernel) / static_cast<double>(kernel.shape[-1]) / gaps;
   }
+  if (node.op->attrs.data() == ops::kConvKernelAttrs) {
+    const TensorType& by = graph.type(node.inputs.back());
+    return elements(by) / static_cast<double>(by.shape[-1]);
+  }
   const size_t left = node.op->routine == Routine::accumulate ? 1 : 0;
   return static_cast<double>(graph.type(node.inputs[left]).shape[-1]);
 }

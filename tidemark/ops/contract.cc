@@ -1,6 +1,7 @@
 #include "tidemark/ops/contract.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "tidemark/ops/reference.h"
 #include "tidemark/ops/structure.h"
@@ -23,20 +24,23 @@ ConvSpec ConvSpec::from(const Attrs& attrs) {
   const std::span<const int64_t> spread = read.integers();
   std::ranges::copy(spread.first(std::min(spread.size(), spec.axes)), spec.spread);
   spec.by_channel = read.boolean();
+  if (!read.ended()) spec.taps = AxisList(read.integers());
   return spec;
 }
 
 Attrs ConvSpec::attrs() const {
   const auto numbers = [&](const int64_t* list) { return std::span(list, axes); };
   const auto sizes = [&](const Dim* list) { return std::span(list, axes); };
-  return Attrs()
-      .add(numbers(stride))
-      .add(sizes(pad_low))
-      .add(sizes(pad_high))
-      .add(numbers(dilation))
-      .add(groups)
-      .add(is_spread() ? numbers(spread) : std::span<const int64_t>())
-      .add(by_channel);
+  Attrs list = Attrs()
+                   .add(numbers(stride))
+                   .add(sizes(pad_low))
+                   .add(sizes(pad_high))
+                   .add(numbers(dilation))
+                   .add(groups)
+                   .add(is_spread() ? numbers(spread) : std::span<const int64_t>())
+                   .add(by_channel);
+  if (!taps.empty()) list.add(taps);
+  return list;
 }
 
 Dim ConvSpec::out_size(size_t axis, Dim in, int64_t kernel) const {
@@ -54,16 +58,18 @@ Dim ConvSpec::out_size(size_t axis, Dim in, int64_t kernel) const {
 
 namespace rule {
 
-TensorType infer_matmul(const InferContext& context) {
+namespace {
+
+TensorType rows_by_columns(const InferContext& context, std::string_view name) {
   const TensorType& a = context.operands[0];
   const TensorType& b = context.operands[1];
   if (a.shape.rank() < 2 || b.shape.rank() < 2) {
-    throw UserError(cat("matmul: operands need at least two axes, got ", a, " x ", b), context.at,
+    throw UserError(cat(name, ": operands need at least two axes, got ", a, " x ", b), context.at,
                     "add an axis: td::expand_dims(v, 0) or td::expand_dims(v, 1)");
   }
   if (a.shape[-1] != b.shape[-2]) {
     const bool flipped = a.shape[-1] == b.shape[-1];
-    throw UserError(cat("matmul: inner sizes differ: ", a, " x ", b, " (", a.shape[-1], " and ",
+    throw UserError(cat(name, ": inner sizes differ: ", a, " x ", b, " (", a.shape[-1], " and ",
                         b.shape[-2], ")"),
                     context.at,
                     flipped
@@ -73,10 +79,17 @@ TensorType infer_matmul(const InferContext& context) {
   Shape shape, other;
   for (int64_t i = 0; i < a.shape.rank() - 2; ++i) shape.push_back(a.shape[i]);
   for (int64_t i = 0; i < b.shape.rank() - 2; ++i) other.push_back(b.shape[i]);
-  broadcast_into(shape, other, "matmul", context.at);
+  broadcast_into(shape, other, name, context.at);
   shape.push_back(a.shape[-2]);
   shape.push_back(b.shape[-1]);
   return {a.dtype, shape};
+}
+
+}  // namespace
+
+TensorType infer_matmul(const InferContext& context) { return rows_by_columns(context, "matmul"); }
+TensorType infer_distances(const InferContext& context) {
+  return rows_by_columns(context, "distances");
 }
 
 TensorType infer_accumulate(const InferContext& context) {
@@ -120,25 +133,30 @@ Term grad_matmul(const GradContext& context, int index) {
   return term::sum_to(matmul.apply({swap_last(a), context.g}, {}), b.shape());
 }
 
+namespace {
+
+// Row-major number of the first element of the matrix that output index belongs to.
+int64_t matrix_of(const ArrayRef& x, std::span<const int64_t> index) {
+  const Strides strides = contiguous_strides(x.shape);
+  const auto batch = static_cast<size_t>(x.rank() - 2);
+  const size_t shift = index.size() - 2 - batch;
+  int64_t at = 0;
+  for (size_t i = 0; i < batch; ++i) {
+    if (x.shape[static_cast<int64_t>(i)] != 1) at += index[i + shift] * strides[i];
+  }
+  return at;
+}
+
+}  // namespace
+
 void reference_matmul(const ReferenceContext& context) {
   const ArrayRef& a = context.operands[0];
   const ArrayRef& b = context.operands[1];
   const int64_t inner = a.shape[-1];
   const int64_t columns = b.shape[-1];
-  // Row-major number of the first element of the matrix that output index belongs to.
-  const auto matrix = [](const ArrayRef& x, std::span<const int64_t> index) {
-    const Strides strides = contiguous_strides(x.shape);
-    const auto batch = static_cast<size_t>(x.rank() - 2);
-    const size_t shift = index.size() - 2 - batch;
-    int64_t at = 0;
-    for (size_t i = 0; i < batch; ++i) {
-      if (x.shape[static_cast<int64_t>(i)] != 1) at += index[i + shift] * strides[i];
-    }
-    return at;
-  };
   reference::for_each_index(context.result.shape, [&](std::span<const int64_t> index, int64_t i) {
-    const int64_t row = matrix(a, index) + index[index.size() - 2] * inner;
-    const int64_t column = matrix(b, index) + index[index.size() - 1];
+    const int64_t row = matrix_of(a, index) + index[index.size() - 2] * inner;
+    const int64_t column = matrix_of(b, index) + index[index.size() - 1];
     if (is_float(a.dtype)) {
       long double total = 0;
       for (int64_t k = 0; k < inner; ++k) {
@@ -153,6 +171,54 @@ void reference_matmul(const ReferenceContext& context) {
                static_cast<uint64_t>(reference::read_integer(b, column + k * columns));
     }
     reference::write(context.result, i, static_cast<int64_t>(total));
+  });
+}
+
+namespace {
+
+// The first of the points that are columns, 0 where it is not finite: a constant.
+Term offset_of(Term points) {
+  DimList size(static_cast<size_t>(points.shape().rank()));
+  for (int64_t i = 0; i < points.shape().rank(); ++i)
+    size[static_cast<size_t>(i)] = points.shape()[i];
+  size.back() = 1;
+  const Term first = term::slice(points, DimList(size.size()), size, AxisList(size.size(), 1));
+  const Term finite = term::equal(first - first, first.like(0));
+  return stop_gradient.apply({term::where(finite, first, first.like(0))}, {});
+}
+
+}  // namespace
+
+// Where two points meet the slope is 0. The sums of differences are taken apart into products; a
+// point of b, which changes no difference, is subtracted first, so that a common offset of all
+// points costs no digits.
+Term grad_distances(const GradContext& context, int index) {
+  const Term a = context.operands[0], b = context.operands[1], y = context.result;
+  const Term operand = context.operands[static_cast<size_t>(index)];
+  if (y.shape().open_size() == 0 || operand.shape().open_size() == 0) return operand.like(0);
+  const Term meet = term::equal(y, y.like(0));
+  const Term weight = term::where(meet, y.like(0), context.g / term::where(meet, y.like(1), y));
+  const Term offset = offset_of(b), from = a - swap_last(offset), to = b - offset;
+  const int64_t last = weight.shape().rank() - 1;
+  const Term sums = term::sum(weight, AxisList{index == 0 ? last : last - 1}, true);
+  if (index == 0)
+    return term::sum_to(from * sums - matmul.apply({weight, swap_last(to)}, {}), a.shape());
+  return term::sum_to(to * sums - matmul.apply({swap_last(from), weight}, {}), b.shape());
+}
+
+void reference_distances(const ReferenceContext& context) {
+  const ArrayRef &a = context.operands[0], &b = context.operands[1];
+  const int64_t inner = a.shape[-1], columns = b.shape[-1];
+  reference::for_each_index(context.result.shape, [&](std::span<const int64_t> index, int64_t i) {
+    const int64_t row = matrix_of(a, index) + index[index.size() - 2] * inner;
+    const int64_t column = matrix_of(b, index) + index[index.size() - 1];
+    long double total = 0;
+    for (int64_t k = 0; k < inner; ++k) {
+      const long double apart =
+          reference::read_float(a, row + k) - reference::read_float(b, column + k * columns);
+      total += apart * apart;
+    }
+    reference::write(context.result, i, std::sqrt(total));
   });
 }
 
@@ -294,7 +360,7 @@ ConvAxis axis_of(const GradContext& context, const ConvSpec& spec, size_t i) {
 
 // The gradient by the image is the convolution of g, spread by the strides, with the kernel turned
 // around and its input and output channels exchanged.
-Term grad_conv_image(const GradContext& context, const ConvSpec& spec) {
+Term by_image(const GradContext& context, const ConvSpec& spec) {
   ConvSpec back;
   back.axes = spec.axes;
   back.groups = spec.groups;
@@ -313,10 +379,17 @@ Term grad_conv_image(const GradContext& context, const ConvSpec& spec) {
   return conv_of(spec.axes).apply({context.g, kernel}, back.attrs());
 }
 
+// As ops::conv_kernel; the sizes of the kernel are those of `like`.
+Term in_groups(Term image, Term by, ConvSpec spec, Term like) {
+  for (size_t i = 0; i < spec.axes; ++i) spec.taps.push_back(like.shape()[static_cast<int64_t>(i)]);
+  return conv_kernel.apply({image, by}, spec.attrs());
+}
+
 // The gradient by the kernel is the convolution of x with g as the kernel: the batch takes the role
 // of the channels, and strides and dilations are exchanged. It adds up image by image.
-Term grad_conv_kernel(const GradContext& context, const ConvSpec& spec) {
+Term by_kernel(const GradContext& context, const ConvSpec& spec) {
   const Term x = context.operands[0], w = context.operands[1];
+  if (spec.groups > 1) return in_groups(x, context.g, spec, w);
   ConvSpec over = spec;
   std::swap(over.stride, over.dilation);
   over.by_channel = can_add_by_channel(over, x.dtype());
@@ -330,9 +403,31 @@ Term grad_conv_kernel(const GradContext& context, const ConvSpec& spec) {
   return first_inward(term::slice(taps, DimList(size.size()), size, AxisList(size.size(), 1)));
 }
 
+// Of a convolution of spread pixels in groups, whose strides are 1: x takes the role of the result.
+// The taps come out in reverse, and those channels of a group that come in are the outputs.
+Term by_kernel_of_spread_groups(const GradContext& context, const ConvSpec& spec) {
+  ConvSpec over;
+  over.axes = spec.axes;
+  over.groups = spec.groups;
+  for (size_t i = 0; i < spec.axes; ++i) {
+    const ConvAxis axis = axis_of(context, spec, i);
+    const int64_t low = axis.reach() - axis.low;
+    over.stride[i] = axis.spread;
+    over.dilation[i] = axis.dilation;
+    over.pad_low[i] = low;
+    over.pad_high[i] = (axis.in - 1) * axis.spread + axis.reach() + 1 - axis.out - low;
+  }
+  const Term taps = in_groups(context.g, context.operands[0], over, context.operands[1]);
+  return turned(swap_within_groups(taps, static_cast<int64_t>(spec.axes), spec.groups), 0,
+                spec.axes);
+}
+
 // Of a convolution of spread pixels: with the roles of x and g exchanged nothing is spread, so that
 // both are read in place. The taps come out in reverse.
-Term grad_conv_kernel_of_spread(const GradContext& context, const ConvSpec& spec) {
+Term by_kernel_of_spread(const GradContext& context, const ConvSpec& spec) {
+  const auto is_one = [](int64_t stride) { return stride == 1; };
+  if (spec.groups > 1 && std::all_of(spec.stride, spec.stride + spec.axes, is_one))
+    return by_kernel_of_spread_groups(context, spec);
   ConvSpec over;
   over.axes = spec.axes;
   over.groups = spec.groups;
@@ -377,14 +472,48 @@ TensorType infer_accumulate_conv2d(const InferContext& context) {
   return added;
 }
 
+TensorType infer_conv_kernel(const InferContext& context) {
+  const TensorType &x = context.operands[0], &by = context.operands[1];
+  const ConvSpec spec = ConvSpec::from(context.attrs);
+  if (spec.axes < 2 || spec.taps.size() != spec.axes)
+    throw UserError(cat("conv_kernel: needs strides and taps for 2 or 3 axes, got ", spec.axes,
+                        " and ", spec.taps.size()),
+                    context.at, "give one of each for every axis of the image");
+  TensorType kernel{x.dtype, {}};
+  for (const int64_t count : spec.taps) kernel.shape.push_back(count);
+  const Dim channels = x.shape.rank() == 0 ? Dim(0) : x.shape[-1];
+  kernel.shape.push_back(spec.groups > 0 ? channels / spec.groups : channels);
+  kernel.shape.push_back(by.shape.rank() == 0 ? Dim(0) : by.shape[-1]);
+  const TensorType operands[] = {x, kernel};
+  const TensorType result =
+      infer_conv({context.op, operands, context.attrs, context.at}, spec.axes);
+  if (spec.is_spread() || by != result) {
+    throw UserError(cat("conv_kernel: the gradient ", by, " is not that of ", result), context.at,
+                    "it has the type of what the convolution gives, of pixels that are not spread");
+  }
+  return kernel;
+}
+
+// It is linear in both operands: the convolution with a kernel g times `by` is g times the result.
+Term grad_conv_kernel(const GradContext& context, int index) {
+  const Term x = context.operands[0], by = context.operands[1];
+  const Term operand = context.operands[static_cast<size_t>(index)];
+  if (context.result.shape().open_size() == 0 || operand.shape().open_size() == 0)
+    return operand.like(0);
+  ConvSpec spec = ConvSpec::from(context.attrs);
+  spec.taps.clear();
+  if (index == 1) return conv_of(spec.axes).apply({x, context.g}, spec.attrs());
+  const Term convolved[] = {x, context.g};
+  return by_image({.g = by, .operands = convolved, .result = by, .attrs = context.attrs}, spec);
+}
+
 Term grad_conv(const GradContext& context, int index) {
   const Term operand = context.operands[static_cast<size_t>(index)];
   // An empty result has a gradient of zeros.
   if (context.result.shape().open_size() == 0) return operand.like(0);
   const ConvSpec spec = ConvSpec::from(context.attrs);
-  if (index == 0) return grad_conv_image(context, spec);
-  return spec.is_spread() ? grad_conv_kernel_of_spread(context, spec)
-                          : grad_conv_kernel(context, spec);
+  if (index == 0) return by_image(context, spec);
+  return spec.is_spread() ? by_kernel_of_spread(context, spec) : by_kernel(context, spec);
 }
 
 // Taps that meet no pixel are skipped, not multiplied by zero.
@@ -411,6 +540,32 @@ void reference_conv(const ReferenceContext& context) {
         total += reference::read_float(x, pixel * x.shape[-1] + group * channels + c) *
                  reference::read_float(w, (number * channels + c) * outputs + output);
       }
+    });
+    reference::write(context.result, i, total);
+  });
+}
+
+// The sum over all outputs that a tap is part of.
+void reference_conv_kernel(const ReferenceContext& context) {
+  const ArrayRef &x = context.operands[0], &by = context.operands[1];
+  const ConvSpec spec = ConvSpec::from(context.attrs);
+  const int64_t channels = context.result.shape[-2], outputs = by.shape[-1];
+  Shape places{by.shape[0]};
+  for (size_t i = 0; i < spec.axes; ++i) places.push_back(by.shape[static_cast<int64_t>(i) + 1]);
+  reference::for_each_index(context.result.shape, [&](std::span<const int64_t> index, int64_t i) {
+    const int64_t output = index[spec.axes + 1], group = output / (outputs / spec.groups);
+    const int64_t channel = group * channels + index[spec.axes];
+    long double total = 0;
+    reference::for_each_index(places, [&](std::span<const int64_t> at, int64_t number) {
+      int64_t pixel = at[0];
+      for (size_t axis = 0; axis < spec.axes; ++axis) {
+        const int64_t size = x.shape[static_cast<int64_t>(axis) + 1];
+        const int64_t place = met(spec, axis, at[axis + 1], index[axis], size);
+        if (place < 0) return;
+        pixel = pixel * size + place;
+      }
+      total += reference::read_float(x, pixel * x.shape[-1] + channel) *
+               reference::read_float(by, number * outputs + output);
     });
     reference::write(context.result, i, total);
   });

@@ -2,6 +2,8 @@
 // block is an fma chain from zero in increasing k, and block results are added in order.
 #pragma once
 
+#include <algorithm>
+
 #include "tidemark/loops/product_block.h"
 #include "tidemark/ops/op_def.h"
 
@@ -24,27 +26,37 @@ struct ConvSpec {
   // channels can be computed one after another. Of flat images of f32 or f64 in one group, which
   // are not spread.
   bool by_channel = false;
+  // Of the gradient by the kernel (conv_kernel): the sizes of the windows. Else none.
+  AxisList taps = {};
   size_t axes = 2;
 
   static ConvSpec from(const Attrs& attrs);
   Attrs attrs() const;
   // The output's size along axis 0, 1, ... of the image.
   Dim out_size(size_t axis, Dim in, int64_t kernel) const;
-  bool is_spread() const { return spread[0] * spread[1] * spread[2] > 1; }
+  bool is_spread() const {
+    return std::any_of(spread, spread + axes, [](int64_t apart) { return apart > 1; });
+  }
 };
 
 namespace rule {
 TensorType infer_matmul(const InferContext& context);
+TensorType infer_distances(const InferContext& context);
 TensorType infer_accumulate(const InferContext& context);
 TensorType infer_conv2d(const InferContext& context);
 TensorType infer_conv3d(const InferContext& context);
 TensorType infer_accumulate_conv2d(const InferContext& context);
+TensorType infer_conv_kernel(const InferContext& context);
 Term grad_matmul(const GradContext& context, int index);
+Term grad_distances(const GradContext& context, int index);
 Term grad_conv(const GradContext& context, int index);
+Term grad_conv_kernel(const GradContext& context, int index);
 void reference_matmul(const ReferenceContext& context);
+void reference_distances(const ReferenceContext& context);
 void reference_accumulate(const ReferenceContext& context);
 void reference_conv(const ReferenceContext& context);
 void reference_accumulate_conv2d(const ReferenceContext& context);
+void reference_conv_kernel(const ReferenceContext& context);
 }  // namespace rule
 
 inline constexpr AttrDef kConvAttrs[] = {{"stride", AttrKind::integers, AttrRole::window},
@@ -69,6 +81,21 @@ inline constexpr NamedOp matmul = {
     .infer = rule::infer_matmul,
     .grad = rule::grad_matmul,
     .reference = rule::reference_matmul,
+    .routine = Routine::matmul,
+};
+// A product of matrices in which distances take the place of sums of products.
+inline constexpr AttrDef kDistancesAttrs[] = {{"euclidean", AttrKind::boolean}};
+inline constexpr NamedOp distances = {
+    .name = "distances",
+    .brief = "Euclidean distances of the rows of a from the columns of b, over the last two axes.",
+    .family = Family::contract,
+    .arity = 2,
+    .accepts = TypeSet::floats,
+    .batching = Batching::broadcasts,
+    .attrs = kDistancesAttrs,
+    .infer = rule::infer_distances,
+    .grad = rule::grad_distances,
+    .reference = rule::reference_distances,
     .routine = Routine::matmul,
 };
 inline constexpr CallDef kConv2dCalls[] = {
@@ -107,6 +134,30 @@ inline constexpr NamedOp conv3d = {
     .routine = Routine::conv,
 };
 
+// The kernel that would have this gradient. The sums of a convolution in groups have no form as a
+// convolution of other operands without copies of these.
+inline constexpr AttrDef kConvKernelAttrs[] = {
+    {"stride", AttrKind::integers, AttrRole::window},
+    {"pad_low", AttrKind::sizes, AttrRole::window_padding},
+    {"pad_high", AttrKind::sizes, AttrRole::window_padding},
+    {"dilation", AttrKind::integers, AttrRole::window},
+    {"groups", AttrKind::integer, AttrRole::groups},
+    {"spread", AttrKind::integers},
+    {"by_channel", AttrKind::boolean},
+    {"taps", AttrKind::integers, AttrRole::window}};
+inline constexpr NamedOp conv_kernel = {
+    .name = "conv_kernel",
+    .brief = "The gradient of a convolution by its kernel, of an image and that by the result.",
+    .family = Family::contract,
+    .arity = 2,
+    .accepts = TypeSet::floats,
+    .attrs = kConvKernelAttrs,
+    .infer = rule::infer_conv_kernel,
+    .grad = rule::grad_conv_kernel,
+    .reference = rule::reference_conv_kernel,
+    .routine = Routine::conv,
+};
+
 // Only in programs. A product computed in parts along k, each but the last a multiple of 256 long
 // and starting from -0, is bit-identical to the whole product. The result may alias the first
 // operand.
@@ -138,6 +189,7 @@ inline constexpr NamedOp accumulate_conv2d = {
     .updates_first = true,
 };
 
-inline constexpr const NamedOp* kContractOps[] = {&conv2d, &conv3d, &matmul};
+inline constexpr const NamedOp* kContractOps[] = {&conv2d, &conv3d, &conv_kernel, &distances,
+                                                  &matmul};
 
 }  // namespace tidemark::ops

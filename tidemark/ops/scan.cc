@@ -31,6 +31,24 @@ Attrs ResampleSpec::attrs() const {
 
 }  // namespace tidemark::ops
 
+namespace tidemark::ops {
+
+RealFourierSpec RealFourierSpec::from(const Attrs& attrs) {
+  Attrs::Reader read = attrs.read();
+  RealFourierSpec spec;
+  spec.inverse = read.boolean();
+  spec.scale = read.number();
+  spec.count = read.integer();
+  spec.adjoint = read.boolean();
+  return spec;
+}
+
+Attrs RealFourierSpec::attrs() const {
+  return Attrs().add(inverse).add(scale).add(count).add(adjoint);
+}
+
+}  // namespace tidemark::ops
+
 namespace tidemark::ops::rule {
 namespace {
 
@@ -349,6 +367,79 @@ void reference_fourier(const ReferenceContext& context) {
     }
     reference::write(context.result, i, re * scale);
     reference::write(context.result, i + 1, im * scale);
+  });
+}
+
+// ---- of reals
+
+TensorType infer_real_fourier(const InferContext& context) {
+  const TensorType& x = context.operands[0];
+  const RealFourierSpec spec = RealFourierSpec::from(context.attrs);
+  const int64_t rank = x.shape.rank(), kept = spec.count / 2 + 1;
+  const bool fits =
+      spec.count > 0 && (spec.inverse ? rank > 1 && x.shape[-1] == 2 && x.shape[-2] == kept
+                                      : rank > 0 && x.shape[-1] == spec.count);
+  if (!fits || (x.dtype != DType::f32 && x.dtype != DType::f64))
+    throw UserError(cat("real_fourier: takes ", spec.inverse ? kept : spec.count,
+                        spec.inverse ? " pairs" : " numbers", " of f32 or f64, got ", x),
+                    context.at, "td::fft::rfft and td::fft::irfft pad or cut off");
+  Shape shape = x.shape;
+  if (spec.inverse) shape.erase(rank - 1);
+  shape.set(shape.rank() - 1, spec.inverse ? spec.count : kept);
+  if (!spec.inverse) shape.push_back(2);
+  return {x.dtype, shape};
+}
+
+Term grad_real_fourier(const GradContext& context, int) {
+  RealFourierSpec spec = RealFourierSpec::from(context.attrs);
+  spec.inverse = !spec.inverse;
+  spec.adjoint = !spec.adjoint;
+  return real_fourier.apply({context.g}, spec.attrs());
+}
+
+namespace {
+
+// exp(2 pi i j k / n).
+struct Turn {
+  long double re, im;
+  Turn(int64_t j, int64_t k, int64_t n) {
+    const long double angle = 2 * std::numbers::pi_v<long double> *
+                              static_cast<long double>(j * k % n) / static_cast<long double>(n);
+    re = std::cos(angle);
+    im = std::sin(angle);
+  }
+};
+
+// Whether pair k has a conjugate behind it.
+bool is_double(int64_t k, int64_t n) { return k > 0 && 2 * k != n; }
+
+}  // namespace
+
+void reference_real_fourier(const ReferenceContext& context) {
+  const RealFourierSpec spec = RealFourierSpec::from(context.attrs);
+  const ArrayRef& x = context.operands[0];
+  const int64_t n = spec.count, kept = n / 2 + 1;
+  reference::for_each_index(context.result.shape, [&](std::span<const int64_t> index, int64_t i) {
+    long double sum = 0;
+    if (spec.inverse) {
+      const int64_t row = i / n, j = index.back();
+      for (int64_t k = 0; k < kept; ++k) {
+        const Turn turn(j, k, n);
+        const int64_t at = 2 * (row * kept + k);
+        const long double weight = is_double(k, n) && !spec.adjoint ? 2 : 1;
+        sum += weight * reference::read_float(x, at) * turn.re;
+        if (is_double(k, n)) sum -= weight * reference::read_float(x, at + 1) * turn.im;
+      }
+    } else {
+      const int64_t row = i / 2 / kept, k = i / 2 % kept;
+      const bool imaginary = i % 2 == 1;
+      for (int64_t j = 0; j < n && (is_double(k, n) || !imaginary); ++j) {
+        const Turn turn(j, k, n);
+        sum += reference::read_float(x, row * n + j) * (imaginary ? -turn.im : turn.re);
+      }
+      if (is_double(k, n) && spec.adjoint) sum *= 2;
+    }
+    reference::write(context.result, i, sum * spec.scale);
   });
 }
 

@@ -12,16 +12,19 @@ namespace tidemark::ops {
 namespace rule {
 TensorType infer_extremum_scan(const InferContext& context);
 TensorType infer_fourier(const InferContext& context);
+TensorType infer_real_fourier(const InferContext& context);
 TensorType infer_linear_scan(const InferContext& context);
 TensorType infer_resample(const InferContext& context);
 TensorType infer_searchsorted(const InferContext& context);
 Term grad_cumprod(const GradContext& context, int index);
 Term grad_fourier(const GradContext& context, int index);
+Term grad_real_fourier(const GradContext& context, int index);
 Term grad_linear_scan(const GradContext& context, int index);
 Term grad_resample(const GradContext& context, int index);
 void reference_cumprod(const ReferenceContext& context);
 void reference_extremum_scan(const ReferenceContext& context);
 void reference_fourier(const ReferenceContext& context);
+void reference_real_fourier(const ReferenceContext& context);
 void reference_linear_scan(const ReferenceContext& context);
 void reference_resample(const ReferenceContext& context);
 void reference_searchsorted(const ReferenceContext& context);
@@ -178,7 +181,36 @@ inline constexpr NamedOp fourier = {
     .routine = Routine::fft,
 };
 
-inline constexpr const NamedOp* kScanOps[] = {&cummax,      &cummin,   &cumprod,     &fourier,
-                                              &linear_scan, &resample, &searchsorted};
+// Of reals on the last axis, `count` of them: the first count / 2 + 1 pairs of their transform, or
+// for the inverse the reals from these; those that follow are conjugates. `adjoint`: the transposed
+// sums of the other direction, in which the pairs that stand for two count otherwise.
+struct RealFourierSpec {
+  bool inverse = false;
+  double scale = 1;
+  int64_t count = 1;
+  bool adjoint = false;
+
+  static RealFourierSpec from(const Attrs& attrs);
+  Attrs attrs() const;
+};
+inline constexpr AttrDef kRealFourierAttrs[] = {{"inverse", AttrKind::boolean},
+                                                {"scale", AttrKind::number},
+                                                {"count", AttrKind::integer},
+                                                {"adjoint", AttrKind::boolean}};
+inline constexpr NamedOp real_fourier = {
+    .name = "real_fourier",
+    .brief = "The first half of the Fourier transform of reals as pairs (re, im), or its inverse.",
+    .family = Family::scan,
+    .accepts = TypeSet::floats,
+    .batching = Batching::leading,
+    .attrs = kRealFourierAttrs,
+    .infer = rule::infer_real_fourier,
+    .grad = rule::grad_real_fourier,
+    .reference = rule::reference_real_fourier,
+    .routine = Routine::fft,
+};
+
+inline constexpr const NamedOp* kScanOps[] = {
+    &cummax, &cummin, &cumprod, &fourier, &linear_scan, &real_fourier, &resample, &searchsorted};
 
 }  // namespace tidemark::ops

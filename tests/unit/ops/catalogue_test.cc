@@ -38,7 +38,7 @@ TEST(Catalogue, BatchesEveryOpButThese) {
       // Slices need indices of their own, which one application does not take.
       "first_equal", "gather", "put", "scatter_add", "scatter_max", "scatter_min", "scatter_mul",
       // Its image has a batch axis; a batch of filters has no place.
-      "conv2d", "conv3d",
+      "conv2d", "conv3d", "conv_kernel",
       // Drawn by one key.
       "random_bernoulli", "random_fold", "random_integers", "random_normal", "random_permutation",
       "random_uniform",

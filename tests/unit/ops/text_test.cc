@@ -162,6 +162,7 @@ void add_indexing(Maker& make) {
   make.add(ops::linear_scan, {x, x}, attributes(int64_t{1}, true));
   const Value pairs = make.parameter(DType::f32, {3, 2});
   make.add(ops::fourier, {pairs}, attributes(Integers{0, 1}, true, 0.5));
+  make.add(ops::real_fourier, {x}, ops::RealFourierSpec{.count = 3}.attrs());
   make.add(ops::searchsorted, {x, x}, attributes(true));
   make.add(ops::first_equal, {rows});
   make.add(ops::sort, {x}, attributes(int64_t{1}, true));
@@ -172,6 +173,7 @@ void add_indexing(Maker& make) {
 void add_contractions(Maker& make) {
   const Value a = make.parameter(DType::f32, {7, 2, 3}), b = make.parameter(DType::f32, {3, 5});
   make.add(ops::matmul, {a, b});
+  make.add(ops::distances, {a, b}, attributes(true));
   const Value image = make.parameter(DType::f32, {1, 8, 8, 4});
   const Value kernel = make.parameter(DType::f32, {3, 3, 2, 6});
   make.add(
@@ -181,6 +183,8 @@ void add_contractions(Maker& make) {
       ops::conv3d,
       {make.parameter(DType::f32, {1, 4, 5, 6, 2}), make.parameter(DType::f32, {2, 3, 1, 2, 7})},
       ops::ConvSpec{.pad_low = {1, 0, 2}, .spread = {1, 2, 3}, .axes = 3}.attrs());
+  make.add(ops::conv_kernel, {image, make.parameter(DType::f32, {1, 6, 7, 6})},
+           ops::ConvSpec{.groups = 2, .taps = {3, 2}}.attrs());
   make.add(ops::resample, {a}, ops::ResampleSpec{1, Dim(9), Sampling::cubic, true, false}.attrs());
   const Value rows = make.parameter(DType::f32, {2, 3}),
               columns = make.parameter(DType::f32, {3, 4});
@@ -795,6 +799,32 @@ TEST(TextErrors, OfReversals) {
   expect_node_error(reversal("%s", ahead),
                     "p.tm:2:13: reverse_loop: has 2 regions, got 1\n  A loop walked backwards from "
                     "checkpoints.");
+}
+
+TEST(TextErrors, OfTransformsAndGradientsByKernels) {
+  expect_node_error(
+      "%y: f32[] = real_fourier(%a) {inverse = false, scale = 1, count = 4, adjoint = false}",
+      "p.tm:2:13: real_fourier: takes 4 numbers of f32 or f64, got f32[2, 3]\n  td::fft::rfft and "
+      "td::fft::irfft pad or cut off");
+  expect_node_error(
+      "%y: f32[] = real_fourier(%a) {inverse = true, scale = 1, count = 3, adjoint = false}",
+      "p.tm:2:13: real_fourier: takes 2 pairs of f32 or f64, got f32[2, 3]\n  td::fft::rfft and "
+      "td::fft::irfft pad or cut off");
+  expect_node_error("%y: f32[] = distances(%a, %a) {euclidean = true}",
+                    "p.tm:2:13: distances: inner sizes differ: f32[2, 3] x f32[2, 3] (3 and 2)\n  "
+                    "did you mean to transpose the second operand? {.transpose_b = true}");
+  const std::string operands = "function(%x: f32[1, 8, 8, 4], %g: f32[1, 6, 7, 4]) {\n";
+  const std::string kernel =
+      "%y: f32[] = conv_kernel(%x, %g) {stride = [1, 1], pad_low = [0, 0], pad_high = [0, 0], "
+      "dilation = [1, 1], groups = 4, spread = [], by_channel = false, taps = ";
+  expect_error(
+      operands + kernel + "[3, 3]} return }",
+      "p.tm:2:13: conv_kernel: the gradient f32[1, 6, 7, 4] is not that of f32[1, 6, 6, "
+      "4]\n  it has the type of what the convolution gives, of pixels that are not spread");
+  expect_error(
+      operands + kernel + "[3]} return }",
+      "p.tm:2:13: conv_kernel: needs strides and taps for 2 or 3 axes, got 2 and 1\n  give "
+      "one of each for every axis of the image");
 }
 
 TEST(TextErrors, OfTooMuch) {

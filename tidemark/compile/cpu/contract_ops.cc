@@ -65,6 +65,42 @@ void run_matmul(std::span<const ArrayRef> operands, const ArrayRef& result, bool
   contract(work, threads, scratch.data());
 }
 
+// 16-bit floats are widened first, and the result rounded once.
+int64_t distances_workspace(std::span<const ArrayRef> operands, const ArrayRef& result) {
+  if (result.size() == 0) return 0;
+  const DType wide = is_low_precision(result.dtype) ? DType::f32 : result.dtype;
+  ArrayRef to = result;
+  to.dtype = wide;
+  int64_t bytes = wide == result.dtype ? 0 : granted_bytes(result.size() * size_of(wide));
+  for (const ArrayRef& operand : operands)
+    if (operand.dtype != wide) bytes += Dense::bytes(operand, wide);
+  Contraction work = product_of(operands, result, false);
+  work.c.dtype = wide;
+  return bytes + granted_bytes(distances_scratch_bytes(work, num_threads()));
+}
+
+void run_distances(std::span<const ArrayRef> operands, const ArrayRef& result) {
+  if (result.size() == 0) return;
+  const bool widens = is_low_precision(result.dtype);
+  const DType wide = widens ? DType::f32 : result.dtype;
+  const ArrayRef none{.dtype = wide, .shape = {0}, .strides = {1}};
+  const Dense a(widens ? operands[0] : none, wide), b(widens ? operands[1] : none, wide);
+  const ArrayRef given[] = {widens ? a.ref() : operands[0], widens ? b.ref() : operands[1]};
+  ArrayRef to = result;
+  Workspace room;
+  if (widens) {
+    room = Workspace(result.size() * size_of(wide));
+    to.data = room.data();
+    to.dtype = wide;
+    to.strides = contiguous_strides(result.shape);
+  }
+  const Contraction work = product_of(given, to, false);
+  const int threads = num_threads();
+  const Workspace scratch(distances_scratch_bytes(work, threads));
+  if (!WorkspacePart::preparing()) distances(work, threads, scratch.data());
+  if (widens) run_copy(to, result);
+}
+
 // In place if the result has the operand's bytes.
 void run_accumulate(std::span<const ArrayRef> operands, const ArrayRef& result) {
   if (WorkspacePart::preparing() || result.data != operands[0].data) run_copy(operands[0], result);
@@ -191,13 +227,87 @@ void run_conv2d_by_channel(std::span<const ArrayRef> operands, const Attrs& attr
   convolve_across(work, num_threads());
 }
 
+// ---- the gradient by the kernel of groups -------------------------------------------------------
+
+// Channels of a pixel are contiguous; other axes may have any stride. 16-bit floats are widened
+// first unless each group has one channel.
+struct KernelGradientOperands {
+  KernelGradientOperands(const ArrayRef& image, const ArrayRef& by, const Attrs& attrs)
+      : image(image),
+        by(by),
+        dtype(is_low_precision(image.dtype) && !is_depthwise(attrs) ? DType::f32 : image.dtype),
+        packs_image(is_packed(image)),
+        packs_by(is_packed(by)) {}
+  bool is_packed(const ArrayRef& array) const {
+    return dtype != array.dtype || (last_stride(array) != 1 && array.shape[-1] != 1);
+  }
+  bool is_depthwise(const Attrs& attrs) const {
+    const int64_t groups = ops::ConvSpec::from(attrs).groups;
+    return image.shape[-1] == groups && by.shape[-1] == groups;
+  }
+  bool rounds() const { return dtype != image.dtype; }
+  int64_t copy_bytes(const ArrayRef& result) const {
+    return (packs_image ? Dense::bytes(image, dtype) : 0) +
+           (packs_by ? Dense::bytes(by, dtype) : 0) +
+           (rounds() ? granted_bytes(result.size() * size_of(dtype)) : 0);
+  }
+  const ArrayRef &image, &by;
+  const DType dtype;
+  const bool packs_image, packs_by;
+};
+
+KernelGradient kernel_gradient_of(const ArrayRef& x, const ArrayRef& by, const Attrs& attrs,
+                                  const ArrayRef& result) {
+  // The roles of the result and of the kernel are exchanged.
+  KernelGradient work{.of = convolution(x, result, attrs, by), .by = by.data, .to = result.data};
+  work.of.dtype = x.dtype;
+  const size_t rank = by.strides.size();
+  work.by_n = by.strides[0];
+  work.by_h = by.strides[rank - 3];
+  work.by_w = by.strides[rank - 2];
+  work.by_d = rank == 5 ? by.strides[1] : 0;
+  return work;
+}
+
+int64_t conv_kernel_workspace(std::span<const ArrayRef> operands, const Attrs& attrs,
+                              const ArrayRef& result) {
+  if (result.size() == 0) return 0;
+  const KernelGradientOperands given(operands[0], operands[1], attrs);
+  const KernelGradient work = kernel_gradient_of(operands[0], operands[1], attrs, result);
+  return given.copy_bytes(result) +
+         granted_bytes(kernel_gradient_scratch_bytes(work, num_threads()));
+}
+
+void run_conv_kernel(std::span<const ArrayRef> operands, const Attrs& attrs,
+                     const ArrayRef& result) {
+  if (result.size() == 0) return;
+  const KernelGradientOperands given(operands[0], operands[1], attrs);
+  const ArrayRef none{.dtype = given.dtype, .shape = {0}, .strides = {1}};
+  const Dense image(given.packs_image ? given.image : none, given.dtype);
+  const Dense by(given.packs_by ? given.by : none, given.dtype);
+  ArrayRef to = result;
+  Workspace wide;
+  if (given.rounds()) {
+    wide = Workspace(result.size() * size_of(given.dtype));
+    to.data = wide.data();
+    to.dtype = given.dtype;
+  }
+  const int threads = num_threads();
+  const KernelGradient work = kernel_gradient_of(given.packs_image ? image.ref() : given.image,
+                                                 given.packs_by ? by.ref() : given.by, attrs, to);
+  const Workspace scratch(kernel_gradient_scratch_bytes(work, threads));
+  if (!WorkspacePart::preparing()) kernel_gradient(work, threads, scratch.data());
+  if (given.rounds()) run_copy(to, result);
+}
+
 }  // namespace
 
 int64_t conv_workspace(std::span<const ArrayRef> operands, const Attrs& attrs,
                        const ArrayRef& result) {
   if (result.size() == 0) return 0;
-  if (ops::ConvSpec::from(attrs).by_channel)
-    return AcrossOperands(operands[0], operands[1]).copy_bytes();
+  const ops::ConvSpec spec = ops::ConvSpec::from(attrs);
+  if (!spec.taps.empty()) return conv_kernel_workspace(operands, attrs, result);
+  if (spec.by_channel) return AcrossOperands(operands[0], operands[1]).copy_bytes();
   if (lies_across(convolution(operands[0], operands[1], attrs, result), operands[0], operands[1]))
     return 0;
   const PackedConvolution packed(operands);
@@ -209,8 +319,9 @@ int64_t conv_workspace(std::span<const ArrayRef> operands, const Attrs& attrs,
 
 void run_conv(std::span<const ArrayRef> operands, const Attrs& attrs, const ArrayRef& result) {
   if (result.size() == 0) return;
-  if (ops::ConvSpec::from(attrs).by_channel)
-    return run_conv2d_by_channel(operands, attrs, result, false);
+  const ops::ConvSpec spec = ops::ConvSpec::from(attrs);
+  if (!spec.taps.empty()) return run_conv_kernel(operands, attrs, result);
+  if (spec.by_channel) return run_conv2d_by_channel(operands, attrs, result, false);
   const ArrayRef &image = operands[0], &kernel = operands[1];
   const int threads = num_threads();
   const Convolution as_it_lies = convolution(image, kernel, attrs, result);

@@ -11,6 +11,9 @@ namespace tidemark::compile {
 int64_t matmul_workspace(std::span<const ArrayRef> operands, const ArrayRef& result,
                          bool add = false);
 void run_matmul(std::span<const ArrayRef> operands, const ArrayRef& result, bool add = false);
+// Of the rows of the first operand from the columns of the second.
+int64_t distances_workspace(std::span<const ArrayRef> operands, const ArrayRef& result);
+void run_distances(std::span<const ArrayRef> operands, const ArrayRef& result);
 // The first operand plus the product of the others; in place if the result has its bytes.
 void run_accumulate(std::span<const ArrayRef> operands, const ArrayRef& result);
 

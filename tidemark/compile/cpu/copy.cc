@@ -1,6 +1,7 @@
 #include "tidemark/compile/cpu/copy.h"
 
 #include <algorithm>
+#include <array>
 
 #include "tidemark/compile/workspace.h"
 #include "tidemark/device/threads.h"
@@ -12,6 +13,7 @@ namespace {
 // The least rows and columns of a transpose, the least rows of one with fewer columns, and the rows
 // of a piece.
 constexpr int64_t kLeastSide = 8, kLongSide = 32, kPieceRows = 64;
+constexpr int64_t kFewRows = 4;  // Of a transpose in which several axes are its rows.
 // Below this many bytes another thread is not worth waking.
 constexpr int64_t kGrainBytes = 64 << 10;
 
@@ -82,6 +84,85 @@ void reverse(const Frame& frame, int64_t element_bytes) {
   });
 }
 
+// Short rows that are dense on both sides.
+void copy_short_rows(const Frame& frame, int64_t element_bytes) {
+  const int64_t last = frame.axes() - 1, row_axis = last - 1;
+  const int64_t bytes = frame.extents.back() * element_bytes;
+  const int64_t rows = frame.extents[static_cast<size_t>(row_axis)];
+  const int64_t grain = std::max<int64_t>(1, kGrainBytes / bytes);
+  device::parallel_for(frame.size() / frame.extents.back(), grain,
+                       [&](int64_t begin, int64_t end, int) {
+                         while (begin < end) {
+                           const int64_t first = begin % rows, outer = begin / rows;
+                           const int64_t count = std::min(end - begin, rows - first);
+                           for_each_outer(frame, row_axis, last, outer, outer + 1,
+                                          [&](const std::byte* from, std::byte* to) {
+                                            const int64_t from_row = stride(frame, kFrom, row_axis);
+                                            const int64_t to_row = stride(frame, kTo, row_axis);
+                                            library::copy_rows({.from = from + first * from_row,
+                                                                .from_row = from_row,
+                                                                .to = to + first * to_row,
+                                                                .to_row = to_row,
+                                                                .rows = count,
+                                                                .bytes = bytes});
+                                          });
+                           begin += count;
+                         }
+                       });
+}
+
+// The axes, before the last, along which neighbours of an element lie: together they are the rows
+// of a transpose. Blocks of pixels have two of them.
+struct NearAxes {
+  int64_t axes[2] = {-1, -1};
+  int64_t rows = 1;
+
+  NearAxes(const Frame& frame, int64_t element_bytes) {
+    for (int64_t& axis : axes) {
+      for (int64_t i = 0; i + 1 < frame.axes() && axis < 0; ++i)
+        if (stride(frame, kFrom, i) == element_bytes * rows) axis = i;
+      if (axis < 0) return;
+      rows *= frame.extents[static_cast<size_t>(axis)];
+    }
+  }
+};
+
+void turn_blocks(const Frame& frame, const NearAxes& near, int64_t element_bytes) {
+  const int64_t last = frame.axes() - 1, columns = frame.extents.back();
+  const int64_t inner = frame.extents[static_cast<size_t>(near.axes[0])];
+  std::array<int64_t, library::kMostFewRows> to_rows = {};
+  for (int64_t row = 0; row < near.rows; ++row)
+    to_rows[static_cast<size_t>(row)] = row % inner * stride(frame, kTo, near.axes[0]) +
+                                        row / inner * stride(frame, kTo, near.axes[1]);
+  // The other axes, as a frame of their own.
+  Frame blocks;
+  blocks.buffers = 2;
+  blocks.data = frame.data;
+  for (int64_t axis = 0; axis < last; ++axis) {
+    if (axis == near.axes[0] || axis == near.axes[1]) continue;
+    blocks.extents.push_back(frame.extents[static_cast<size_t>(axis)]);
+    for (const int buffer : {kFrom, kTo})
+      blocks.strides[static_cast<size_t>(buffer)].push_back(stride(frame, buffer, axis));
+  }
+  const int64_t grain = std::max<int64_t>(1, kGrainBytes / (near.rows * columns * element_bytes));
+  device::parallel_for(blocks.size(), grain, [&](int64_t begin, int64_t end, int) {
+    for_each_outer(blocks, -1, -1, begin, end, [&](const std::byte* from, std::byte* to) {
+      library::turn_few({.from = from,
+                         .from_column = stride(frame, kFrom, last),
+                         .to = to,
+                         .rows = near.rows,
+                         .columns = columns},
+                        to_rows.data());
+    });
+  });
+}
+
+bool has_short_rows(const Frame& frame, int64_t element_bytes) {
+  constexpr int64_t kLeastRows = 16;
+  return frame.axes() >= 2 && frame.extents.back() * element_bytes <= library::kMostRowBytes &&
+         frame.extents[static_cast<size_t>(frame.axes() - 2)] >= kLeastRows;
+}
+
 }  // namespace
 
 bool copy_in_other_order(const Frame& frame, int64_t element_bytes) {
@@ -92,6 +173,10 @@ bool copy_in_other_order(const Frame& frame, int64_t element_bytes) {
     if (!WorkspacePart::preparing()) reverse(frame, element_bytes);
     return true;
   }
+  if (step == element_bytes && has_short_rows(frame, element_bytes)) {
+    if (!WorkspacePart::preparing()) copy_short_rows(frame, element_bytes);
+    return true;
+  }
   if (step == element_bytes || step == 0) return false;
   const int64_t least_rows = columns < kLeastSide ? kLongSide : kLeastSide;
   for (int64_t axis = 0; axis < last; ++axis) {
@@ -99,6 +184,12 @@ bool copy_in_other_order(const Frame& frame, int64_t element_bytes) {
         frame.extents[static_cast<size_t>(axis)] < least_rows)
       continue;
     if (!WorkspacePart::preparing()) turn(frame, axis, element_bytes);
+    return true;
+  }
+  const NearAxes near(frame, element_bytes);
+  if (element_bytes == 4 && near.axes[1] >= 0 && near.rows >= kFewRows && columns >= kFewRows &&
+      near.rows <= library::kMostFewRows) {
+    if (!WorkspacePart::preparing()) turn_blocks(frame, near, element_bytes);
     return true;
   }
   return false;

@@ -326,7 +326,7 @@ void run_sort(const OpDef& op, const ArrayRef& x, const Attrs& attrs,
 // ---- Fourier transforms -------------------------------------------------------------------------
 
 // Of a dense operand [outer, axis, inner, 2].
-library::Fourier fourier_of(const Attrs& attrs, const ArrayRef& result) {
+library::Fourier complex_fourier(const Attrs& attrs, const ArrayRef& result) {
   Attrs::Reader read = attrs.read();
   const Split split(result.shape, read.integers()[0]);
   const bool inverse = read.boolean();
@@ -339,15 +339,31 @@ library::Fourier fourier_of(const Attrs& attrs, const ArrayRef& result) {
           .to = result.data};
 }
 
-int64_t fft_workspace(const ArrayRef& operand, const Attrs& attrs, const ArrayRef& result) {
-  const int64_t scratch = library::fft_scratch_bytes(fourier_of(attrs, result), num_threads());
+// Of a dense operand.
+library::Fourier fourier_of(const OpDef& op, const Attrs& attrs, const ArrayRef& result) {
+  if (op.attrs.data() == ops::kFourierAttrs) return complex_fourier(attrs, result);
+  const ops::RealFourierSpec spec = ops::RealFourierSpec::from(attrs);
+  const int64_t row = spec.inverse ? spec.count : 2 * (spec.count / 2 + 1);
+  return {.dtype = result.dtype,
+          .kind = spec.inverse ? library::FourierKind::to_reals : library::FourierKind::of_reals,
+          .outer = result.size() / row,
+          .count = spec.count,
+          .inverse = spec.inverse,
+          .adjoint = spec.adjoint,
+          .scale = spec.scale,
+          .to = result.data};
+}
+
+int64_t fft_workspace(const OpDef& op, const ArrayRef& operand, const Attrs& attrs,
+                      const ArrayRef& result) {
+  const int64_t scratch = library::fft_scratch_bytes(fourier_of(op, attrs, result), num_threads());
   return Dense::bytes(operand) + granted_bytes(scratch);
 }
 
-void run_fft(const ArrayRef& operand, const Attrs& attrs, const ArrayRef& result) {
+void run_fft(const OpDef& op, const ArrayRef& operand, const Attrs& attrs, const ArrayRef& result) {
   const Dense x(operand);
   const int threads = num_threads();
-  library::Fourier work = fourier_of(attrs, result);
+  library::Fourier work = fourier_of(op, attrs, result);
   const Workspace scratch(library::fft_scratch_bytes(work, threads));
   if (WorkspacePart::preparing()) return;
   work.from = x.ref().data;
@@ -373,7 +389,7 @@ int64_t library_workspace(const OpDef& op, std::span<const ArrayRef> operands, c
     case Routine::cumsum:
       return Dense::bytes(operands[0], result.dtype);
     case Routine::fft:
-      return fft_workspace(operands[0], attrs, result);
+      return fft_workspace(op, operands[0], attrs, result);
     case Routine::linear_scan:
     case Routine::searchsorted:
       return Dense::bytes(operands[0]) + Dense::bytes(operands[1]);
@@ -382,7 +398,8 @@ int64_t library_workspace(const OpDef& op, std::span<const ArrayRef> operands, c
     case Routine::gather:
       return Dense::bytes(operands[0]) + Dense::bytes(operands[1]);
     case Routine::matmul:
-      return matmul_workspace(operands, result);
+      return op.attrs.empty() ? matmul_workspace(operands, result)
+                              : distances_workspace(operands, result);
     case Routine::put:
     case Routine::scatter_add:
     case Routine::scatter_max:
@@ -438,13 +455,13 @@ void run_library(const OpDef& op, std::span<const ArrayRef> operands, const Attr
     case Routine::linear_scan:
       return run_scan(op, operands, attrs, results);
     case Routine::fft:
-      return run_fft(operands[0], attrs, result);
+      return run_fft(op, operands[0], attrs, result);
     case Routine::first_equal:
       return run_first_equal(operands[0], result);
     case Routine::gather:
       return run_gather(op, operands, attrs, result, at);
     case Routine::matmul:
-      return run_matmul(operands, result);
+      return op.attrs.empty() ? run_matmul(operands, result) : run_distances(operands, result);
     case Routine::pad:
       return run_pad(operands[0], attrs, result);
     case Routine::put:

@@ -63,6 +63,12 @@ int64_t contract_scratch_bytes(const Contraction& contraction, int threads);
 // 64 and may be null if its size is 0.
 void contract(const Contraction& contraction, int threads, std::byte* scratch);
 
+// c = the distances of the rows of a from the columns of b: the square root of the sum over k of
+// the squares of a(k) - b(k), each difference rounded, the squares added up as products are. f32 or
+// f64, nothing is added to c.
+int64_t distances_scratch_bytes(const Contraction& contraction, int threads);
+void distances(const Contraction& contraction, int threads, std::byte* scratch);
+
 // out(i, z, y, x, o) = sum over (kz, ky, kx, c) of in(i, z * stride_d - pad_front + kz *
 // dilation_d, y * stride_h - pad_top + ky * dilation_h, x * stride_w - pad_left + kx * dilation_w,
 // c) * weight(kz, ky, kx, c, o), images in NDHWC; a flat image has one frame. This is a contraction
@@ -98,10 +104,13 @@ void convolve(const Convolution& convolution, int threads, std::byte* scratch);
 
 // The same sums for interleaved images: in_n is 1, channels are `in_c` apart, and weights have
 // arbitrary strides except for outputs, which are contiguous. This is the layout of the gradient by
-// the kernel, where the batch takes the role of channels and channels that of images. One group,
-// f32 or f64, pixels that are not spread. Needs no scratch.
+// the kernel, where the batch takes the role of channels and channels that of images. f32 or f64,
+// pixels that are not spread. Needs no scratch.
 //
-// `by_channel`, of flat images: k is (c * kh + ky) * kw + kx, and a block ends with its channel, or
+// Groups are of images and of outputs, not of channels: the result has n / groups images, and each
+// output is that of the images of its group.
+//
+// `by_channel`: k is ((c * kd + kz) * kh + ky) * kw + kx, and a block ends with its channel, or
 // with the last of several channels that fit into a block (channels_of_block): a sum over the
 // channels can then be computed in parts. With few taps that changes nothing.
 struct ConvolutionAcross {
@@ -110,8 +119,23 @@ struct ConvolutionAcross {
   int64_t weight_h = 0, weight_w = 0, weight_c = 0;
   int64_t weight_d = 0;
   bool by_channel = false;
-  bool add = false;  // Block results are added to the content of `out`.
+  bool add = false;            // Block results are added to the content of `out`.
+  bool kernel_layout = false;  // `out` is [out_d][out_h][out_w][n / groups][c_out].
 };
 void convolve_across(const ConvolutionAcross& convolution, int threads);
+
+// The gradient of a convolution by its kernel, given that by its output: to(kz, ky, kx, c, o) = sum
+// over (i, z, y, x) of by(i, z, y, x, o) * in(i, z * stride_d - pad_front + kz * dilation_d, ..., c
+// of the group of o). The batch takes the role of the channels: sums go image by image, as those of
+// ConvolutionAcross by channel. `of` states the convolution, but for `weight` and `out`; pixels are
+// not spread.
+struct KernelGradient {
+  Convolution of;  // Of f32 or f64, or with one channel in and out of each group of any float.
+  const std::byte* by = nullptr;
+  int64_t by_n = 0, by_d = 0, by_h = 0, by_w = 0;  // As in_n, ...; that of channels is 1.
+  std::byte* to = nullptr;                         // [kd][kh][kw][c_in / groups][c_out].
+};
+int64_t kernel_gradient_scratch_bytes(const KernelGradient& gradient, int threads);
+void kernel_gradient(const KernelGradient& gradient, int threads, std::byte* scratch);
 
 }  // namespace tidemark

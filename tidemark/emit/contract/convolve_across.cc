@@ -12,6 +12,7 @@
 #include "tidemark/base/error.h"
 #include "tidemark/device/cpu/features.h"
 #include "tidemark/device/threads.h"
+#include "tidemark/emit/contract/blocks.h"
 #include "tidemark/emit/contract/contract.h"
 #include "tidemark/emit/contract/taps.h"
 #include "tidemark/emit/contract/tile.h"
@@ -20,9 +21,11 @@
 namespace tidemark {
 namespace {
 
+using contraction::Blocks;
 using contraction::divide_up;
 using contraction::kBlock;
 using contraction::KernelSet;
+using contraction::Range;
 using contraction::RowSplit;
 using contraction::Segment;
 using contraction::Taps;
@@ -31,43 +34,41 @@ using contraction::Tile;
 // Work is counted in tiles: tile t of the images at each place of the output is unit t * places +
 // place, so that a piece, a range of units, has few images and most places.
 struct Blocking {
-  int64_t width = 0, panels = 0;  // Outputs of a piece.
-  RowSplit tiles;                 // Of the images.
+  int64_t images = 0, outputs = 0;  // Of one group.
+  int64_t width = 0, panels = 0;    // Outputs of a piece; panels of one group.
+  RowSplit tiles;                   // Of the images.
   int64_t places = 0;
   int64_t parts = 1;  // Of the units of a panel.
   bool serial = true;
 
   int64_t units() const { return tiles.count * places; }
-  int64_t pieces() const { return panels * parts; }
+  int64_t pieces_of_group() const { return panels * parts; }
 };
 
 template <class T>
 Blocking cut_up(const Convolution& p, int threads) {
   const KernelSet<T>& kernels = contraction::kernel_set<T>();
   Blocking cut;
-  const int64_t vectors = std::min<int64_t>(kernels.max_vectors, divide_up(p.c_out, kernels.lanes));
+  cut.images = p.n / p.groups;
+  cut.outputs = p.c_out / p.groups;
+  const int64_t vectors =
+      std::min<int64_t>(kernels.max_vectors, divide_up(cut.outputs, kernels.lanes));
   cut.width = vectors * kernels.lanes;
-  cut.panels = divide_up(p.c_out, cut.width);
-  cut.tiles = contraction::split_rows(p.n, kernels.max_rows[vectors - 1]);
+  cut.panels = divide_up(cut.outputs, cut.width);
+  cut.tiles = contraction::split_rows(cut.images, kernels.max_rows[vectors - 1]);
   cut.places = p.out_d * p.out_h * p.out_w;
-  const double work = static_cast<double>(p.n * cut.places) * static_cast<double>(p.c_out) *
+  const double work = static_cast<double>(cut.images * cut.places) * static_cast<double>(p.c_out) *
                       static_cast<double>(p.kd * p.kh * p.kw * p.c_in);
   cut.serial = threads == 1 || work < 1e6;
   // Sums of a piece stay in the second-level cache beside what a block reads. All pieces take as
   // long, so each thread gets as many.
-  const int64_t sums_bytes = p.n * cut.places * cut.width * static_cast<int64_t>(sizeof(T));
-  const int64_t together = cut.serial ? 1 : threads / std::gcd<int64_t>(threads, cut.panels);
+  const int64_t sums_bytes = cut.images * cut.places * cut.width * static_cast<int64_t>(sizeof(T));
+  const int64_t together =
+      cut.serial ? 1 : threads / std::gcd<int64_t>(threads, p.groups * cut.panels);
   const int64_t wanted = divide_up(sums_bytes, device::caches().l2_bytes / 6);
   cut.parts = std::min(cut.units(), divide_up(wanted, together) * together);
   return cut;
 }
-
-// A block of k: pixels of the kernel, [begin, end), and of each these channels. Where channels come
-// first, the first and the last pixel may have only some of them.
-struct Range {
-  int64_t pixel_begin = 0, pixel_end = 0;
-  int64_t channel_begin = 0, channel_end = 0;
-};
 
 // The taps of one block of k that an output sees.
 struct Block {
@@ -85,14 +86,16 @@ struct Block {
         .b = at.z * p.weight_d + at.y * p.weight_h + at.x * p.weight_w + channel * p.weight_c,
         .length = length};
   }
-  void build_by_channel(const ConvolutionAcross& p, Taps ky, Taps kx, const Range& range) {
+  void build_by_channel(const ConvolutionAcross& p, Taps kz, Taps ky, Taps kx, const Range& range) {
     count = 0;
     for (int64_t c = range.channel_begin; c < range.channel_end; ++c) {
-      int64_t y = range.pixel_begin / p.of.kw, x = range.pixel_begin % p.of.kw;
-      for (int64_t k = range.pixel_begin; k < range.pixel_end; ++y, x = 0) {
+      int64_t line = range.pixel_begin / p.of.kw, x = range.pixel_begin % p.of.kw;
+      for (int64_t k = range.pixel_begin; k < range.pixel_end; ++line, x = 0) {
+        const int64_t z = line / p.of.kh, y = line % p.of.kh;
         const int64_t length = std::min(range.pixel_end - k, p.of.kw - x);
         const int64_t begin = std::max(x, kx.begin), end = std::min(x + length, kx.end);
-        if (y >= ky.begin && y < ky.end && begin < end) add(p, {0, y, begin}, c, end - begin);
+        const bool inside = z >= kz.begin && z < kz.end && y >= ky.begin && y < ky.end;
+        if (inside && begin < end) add(p, {z, y, begin}, c, end - begin);
         k += length;
       }
     }
@@ -123,36 +126,6 @@ struct Block {
       if (y == kh) y = 0, ++z;
     }
   }
-};
-
-// The blocks of k, in order.
-class Blocks {
- public:
-  explicit Blocks(const ConvolutionAcross& p)
-      : pixels_(p.of.kd * p.of.kh * p.of.kw),
-        channels_(p.of.c_in),
-        together_(p.by_channel ? channels_of_block(pixels_) : 0) {}
-
-  bool by_channel() const { return together_ > 0; }
-  int64_t count() const {
-    if (!by_channel()) return divide_up(pixels_ * channels_, kBlock);
-    return divide_up(channels_, together_) * of_channel();
-  }
-  // None from the last one on.
-  Range at(int64_t block) const {
-    if (block >= count()) return {};
-    if (!by_channel())
-      return {block * kBlock / channels_,
-              divide_up(std::min(pixels_ * channels_, (block + 1) * kBlock), channels_), 0,
-              channels_};
-    const int64_t channel = block / of_channel() * together_, pixel = block % of_channel() * kBlock;
-    return {pixel, std::min(pixels_, pixel + kBlock), channel,
-            std::min(channels_, channel + together_)};
-  }
-
- private:
-  int64_t of_channel() const { return divide_up(pixels_, kBlock); }
-  int64_t pixels_, channels_, together_;
 };
 
 // The elements of one operand that a block reads, handed out in runs of rows that are equally far
@@ -202,16 +175,23 @@ template <class T>
 class Piece {
  public:
   Piece(const ConvolutionAcross& across, const Blocking& cut, int64_t piece)
-      : across_(across), p_(across.of), blocks_(across), cut_(cut) {
+      : across_(across),
+        p_(across.of),
+        blocks_(p_.kd * p_.kh * p_.kw, p_.c_in, across.by_channel),
+        cut_(cut) {
+    const int64_t group = piece / cut.pieces_of_group();
     const int64_t column = piece % cut.panels * cut.width;
-    const int64_t part = piece / cut.panels;
+    const int64_t part = piece % cut.pieces_of_group() / cut.panels;
     begin_ = cut.units() * part / cut.parts;
     end_ = cut.units() * (part + 1) / cut.parts;
-    const int64_t columns = std::min(cut.width, p_.c_out - column);
+    const int64_t columns = std::min(cut.width, cut.outputs - column);
+    const int64_t first_output = group * cut.outputs + column;
     vectors_ = divide_up(columns, kernels_.lanes);
-    out_row_ = cut.places * p_.c_out;
-    out_ = reinterpret_cast<T*>(p_.out) + column;
-    tile_.b = reinterpret_cast<const T*>(p_.weight) + column;
+    in_ = reinterpret_cast<const T*>(p_.in) + group * cut.images;
+    out_row_ = across.kernel_layout ? p_.c_out : cut.places * p_.c_out;
+    out_place_ = across.kernel_layout ? cut.images * p_.c_out : p_.c_out;
+    out_ = reinterpret_cast<T*>(p_.out) + first_output;
+    tile_.b = reinterpret_cast<const T*>(p_.weight) + first_output;
     tile_.a_row = 1;
     const bool along_row = p_.c_in == 1 || blocks_.by_channel();
     tile_.a_step = along_row ? p_.dilation_w * p_.in_w : across.in_c;
@@ -244,7 +224,8 @@ class Piece {
 
  private:
   void build(int64_t block, Taps kz, Taps ky, Taps kx) {
-    if (blocks_.by_channel()) return block_.build_by_channel(across_, ky, kx, blocks_.at(block));
+    if (blocks_.by_channel())
+      return block_.build_by_channel(across_, kz, ky, kx, blocks_.at(block));
     const int64_t k = p_.kd * p_.kh * p_.kw * p_.c_in, begin = block * kBlock;
     block_.build(across_, kz, ky, kx, begin, std::min(k, begin + kBlock));
   }
@@ -266,7 +247,7 @@ class Piece {
       const int64_t image = cut_.tiles.first(t), rows = cut_.tiles.rows(t);
       tile_.a = first_tap(row, x) + image;
       tile_.next_a = tile_.a + rows;
-      tile_.c = out_ + image * out_row_ + place * p_.c_out;
+      tile_.c = out_ + image * out_row_ + place * out_place_;
       fetch_ahead();
       kernels_.tile[vectors_ - 1][rows - 1](tile_);
     }
@@ -276,7 +257,7 @@ class Piece {
   // frames.
   const T* first_tap(int64_t row, int64_t x) const {
     const int64_t z = row / p_.out_h, y = row % p_.out_h;
-    return reinterpret_cast<const T*>(p_.in) + (z * p_.stride_d - p_.pad_front) * p_.in_d +
+    return in_ + (z * p_.stride_d - p_.pad_front) * p_.in_d +
            (y * p_.stride_h - p_.pad_top) * p_.in_h + (x * p_.stride_w - p_.pad_left) * p_.in_w;
   }
 
@@ -315,8 +296,9 @@ class Piece {
   const KernelSet<T>& kernels_ = contraction::kernel_set<T>();
   int64_t begin_ = 0, end_ = 0;  // Of its units.
   int64_t vectors_ = 0;
+  const T* in_ = nullptr;
   T* out_ = nullptr;
-  int64_t out_row_ = 0;
+  int64_t out_row_ = 0, out_place_ = 0;
   Tile<T> tile_;
   Block block_;
   const T* next_[kBlock];
@@ -327,7 +309,7 @@ class Piece {
 template <class T>
 void run(const ConvolutionAcross& p, int threads) {
   const Blocking cut = cut_up<T>(p.of, threads);
-  const int64_t pieces = cut.pieces();
+  const int64_t pieces = p.of.groups * cut.pieces_of_group();
   const auto work = [&](int64_t begin, int64_t end, int) {
     for (int64_t piece = begin; piece < end; ++piece) Piece<T>(p, cut, piece).run();
   };
@@ -342,13 +324,13 @@ void run(const ConvolutionAcross& p, int threads) {
 
 void convolve_across(const ConvolutionAcross& across, int threads) {
   const Convolution& p = across.of;
-  TIDEMARK_CHECK(p.groups == 1 && p.in_n == 1, "convolve_across: ", p.groups, " groups, images ",
-                 p.in_n, " apart");
+  TIDEMARK_CHECK(p.n % p.groups == 0 && p.c_out % p.groups == 0 && p.in_n == 1,
+                 "convolve_across: ", p.n, " images and ", p.c_out, " outputs in ", p.groups,
+                 " groups, images ", p.in_n, " apart");
   TIDEMARK_CHECK(p.dtype == DType::f32 || p.dtype == DType::f64, "convolve_across: ", p.dtype);
   TIDEMARK_CHECK(p.spread_d * p.spread_h * p.spread_w == 1, "convolve_across: spread pixels");
-  const int64_t count = p.n * p.out_d * p.out_h * p.out_w * p.c_out;
+  const int64_t count = p.n / p.groups * p.out_d * p.out_h * p.out_w * p.c_out;
   if (count == 0) return;
-  TIDEMARK_CHECK(!across.by_channel || p.kd == 1, "convolve_across: frames by channel");
   if (p.kd * p.kh * p.kw * p.c_in == 0) {
     if (across.add) return;
     std::fill_n(p.out, count * size_of(p.dtype), std::byte{0});

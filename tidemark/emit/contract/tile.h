@@ -113,6 +113,37 @@ struct Depthwise {
   int64_t pixels = 0, channels = 0;
 };
 
+// Sums of a few taps over pixels in a line: sum(tap, channel) += in(pixel, tap, channel) *
+// by(pixel, channel), one chain for each sum. `weight` of a tap is the place of its sums, which
+// have room for whole vectors of channels.
+template <class T>
+struct DepthwiseSums {
+  const void* in = nullptr;
+  int64_t in_pixel = 0;
+  const void* by = nullptr;
+  int64_t by_pixel = 0;
+  const DepthwiseTap* taps = nullptr;
+  int64_t tap_count = 0;
+  T* sums = nullptr;
+  int64_t pixels = 0, channels = 0;
+};
+
+// One block of k of squared distances: c(row, column) = sum over k of the square of a(row, k) +
+// b(k, column), for as many rows as the kernel has. B is packed in whole vectors, with its signs
+// turned.
+template <class T>
+struct DistanceTile {
+  const T* a = nullptr;
+  int64_t a_row = 0, a_step = 1;
+  const T* b = nullptr;
+  T* c = nullptr;
+  int64_t c_row = 0;
+  int64_t k = 0;
+  int last_lanes = 0;
+  bool add = false;  // As that of Tile.
+};
+inline constexpr int kDistanceRows = 6;
+
 // All kernels of one instruction set for accumulation in T.
 template <class T>
 struct KernelSet {
@@ -129,9 +160,14 @@ struct KernelSet {
   void (*copy_bf16)(const BlockCopy<T>&) = nullptr;
   void (*round_f16)(const T* from, uint16_t* to, int64_t count) = nullptr;
   void (*round_bf16)(const T* from, uint16_t* to, int64_t count) = nullptr;
-  void (*depthwise)(const Depthwise&) = nullptr;      // Elements of T.
-  void (*depthwise_f16)(const Depthwise&) = nullptr;  // These two only for float.
+  void (*distances[kMaxVectors])(const DistanceTile<T>&) = {};  // kDistanceRows; by vectors - 1.
+  void (*distances_of_row[kMaxVectors])(const DistanceTile<T>&) = {};  // One row.
+  void (*depthwise)(const Depthwise&) = nullptr;                       // Elements of T.
+  void (*depthwise_f16)(const Depthwise&) = nullptr;                   // These two only for float.
   void (*depthwise_bf16)(const Depthwise&) = nullptr;
+  void (*depthwise_sums)(const DepthwiseSums<T>&) = nullptr;      // Of floats.
+  void (*depthwise_sums_f16)(const DepthwiseSums<T>&) = nullptr;  // These two only for float.
+  void (*depthwise_sums_bf16)(const DepthwiseSums<T>&) = nullptr;
   void (*rows_times_vector)(const RowsTimesVector<T>&) = nullptr;
   void (*vector_times_columns)(const VectorTimesColumns<T>&) = nullptr;
 };

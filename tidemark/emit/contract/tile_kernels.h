@@ -176,6 +176,53 @@ void tile(const Tile<typename S::T>& t) {
   }
 }
 
+template <class S, int kRows, int kVectors>
+void distances(const DistanceTile<typename S::T>& t) {
+  using T = typename S::T;
+  using V = typename S::V;
+  constexpr int kLanes = S::kLanes, kLast = kVectors - 1, kPointers = pointers_of(kRows);
+  const int64_t a_row = t.a_row, a_step = t.a_step, steps = t.k;
+  V sums[kRows][kVectors];
+  TIDEMARK_UNROLL
+  for (int r = 0; r < kRows; ++r) {
+    TIDEMARK_UNROLL
+    for (int v = 0; v < kVectors; ++v) sums[r][v] = S::zero();
+  }
+  const T* a[kPointers];
+  TIDEMARK_UNROLL
+  for (int i = 0; i < kPointers; ++i) a[i] = t.a + 3 * i * a_row;
+  const T* b = t.b;
+  for (int64_t k = 0; k < steps; ++k, b += kVectors * kLanes) {
+    V row[kVectors];
+    TIDEMARK_UNROLL
+    for (int v = 0; v < kVectors; ++v) row[v] = S::load(b + v * kLanes);
+    TIDEMARK_UNROLL
+    for (int r = 0; r < kRows; ++r) {
+      const V x = S::broadcast(a[r / 3] + (r % 3) * a_row);
+      TIDEMARK_UNROLL
+      for (int v = 0; v < kVectors; ++v) {
+        const V apart = S::add(x, row[v]);
+        sums[r][v] = S::fma(apart, apart, sums[r][v]);
+      }
+    }
+    TIDEMARK_UNROLL
+    for (int i = 0; i < kPointers; ++i) a[i] += a_step;
+  }
+  const typename S::Mask mask = S::mask(t.last_lanes);
+  TIDEMARK_UNROLL
+  for (int r = 0; r < kRows; ++r) {
+    T* const c = t.c + r * t.c_row;
+    if (t.add) {
+      TIDEMARK_UNROLL
+      for (int v = 0; v < kLast; ++v) sums[r][v] = S::add(S::load(c + v * kLanes), sums[r][v]);
+      sums[r][kLast] = S::add(S::load(c + kLast * kLanes, mask), sums[r][kLast]);
+    }
+    TIDEMARK_UNROLL
+    for (int v = 0; v < kLast; ++v) S::store(c + v * kLanes, sums[r][v]);
+    S::store(c + kLast * kLanes, sums[r][kLast], mask);
+  }
+}
+
 // 32-bit integers in the registers of floats F. What is derived from it adds broadcast, fma and
 // add, which are those of integers.
 template <class F>
@@ -329,6 +376,72 @@ void depthwise(const Depthwise& d) {
   for (; pixel + kTogether <= d.pixels; pixel += kTogether)
     depthwise_pixels<S, Load, kTogether>(d, pixel);
   for (; pixel < d.pixels; ++pixel) depthwise_pixels<S, Load, 1>(d, pixel);
+}
+
+// A few taps of a few vectors of channels, over all pixels. kWhole: they are whole vectors.
+template <class S, class Load, int kTaps, int kVectors, bool kWhole>
+void sum_taps(const DepthwiseSums<typename S::T>& d, const DepthwiseTap* taps, int64_t channel) {
+  using From = typename Load::From;
+  using V = typename S::V;
+  constexpr int64_t kLanes = S::kLanes;
+  const int64_t have = kWhole ? kLanes : d.channels - channel;
+  const int64_t in_pixel = d.in_pixel, by_pixel = d.by_pixel;
+  typename S::T* const to = d.sums + channel;
+  V sums[kTaps][kVectors];
+  int64_t offsets[kTaps];
+  TIDEMARK_UNROLL
+  for (int t = 0; t < kTaps; ++t) {
+    offsets[t] = taps[t].in;
+    TIDEMARK_UNROLL
+    for (int v = 0; v < kVectors; ++v) sums[t][v] = S::load(to + taps[t].weight + v * kLanes);
+  }
+  const From* in = static_cast<const From*>(d.in) + channel;
+  const From* by = static_cast<const From*>(d.by) + channel;
+  for (int64_t pixel = 0; pixel < d.pixels; ++pixel, in += in_pixel, by += by_pixel) {
+    V factors[kVectors];
+    TIDEMARK_UNROLL
+    for (int v = 0; v < kVectors; ++v) factors[v] = Load::load(by + v * kLanes, have);
+    TIDEMARK_UNROLL
+    for (int t = 0; t < kTaps; ++t) {
+      TIDEMARK_UNROLL
+      for (int v = 0; v < kVectors; ++v)
+        sums[t][v] = S::fma(Load::load(in + offsets[t] + v * kLanes, have), factors[v], sums[t][v]);
+    }
+  }
+  TIDEMARK_UNROLL
+  for (int t = 0; t < kTaps; ++t) {
+    TIDEMARK_UNROLL
+    for (int v = 0; v < kVectors; ++v) S::store(to + taps[t].weight + v * kLanes, sums[t][v]);
+  }
+}
+
+// Eight to twelve chains keep two fma units busy.
+template <class S, class Load, int kTaps>
+void sum_channels(const DepthwiseSums<typename S::T>& d, const DepthwiseTap* taps) {
+  constexpr int kVectors = kTaps <= 3 ? 4 : 2;
+  constexpr int64_t kLanes = S::kLanes;
+  int64_t channel = 0;
+  for (; channel + kVectors * kLanes <= d.channels; channel += kVectors * kLanes)
+    sum_taps<S, Load, kTaps, kVectors, true>(d, taps, channel);
+  for (; channel + kLanes <= d.channels; channel += kLanes)
+    sum_taps<S, Load, kTaps, 1, true>(d, taps, channel);
+  if (channel < d.channels) sum_taps<S, Load, kTaps, 1, false>(d, taps, channel);
+}
+
+// All taps, in groups of as nearly as possible the same number.
+template <class S, class Load>
+void depthwise_sums(const DepthwiseSums<typename S::T>& d) {
+  using Sum = void (*)(const DepthwiseSums<typename S::T>&, const DepthwiseTap*);
+  constexpr int64_t kMost = 6;
+  static constexpr Sum kSums[kMost] = {&sum_channels<S, Load, 1>, &sum_channels<S, Load, 2>,
+                                       &sum_channels<S, Load, 3>, &sum_channels<S, Load, 4>,
+                                       &sum_channels<S, Load, 5>, &sum_channels<S, Load, 6>};
+  int64_t groups = (d.tap_count + kMost - 1) / kMost;
+  for (int64_t tap = 0; tap < d.tap_count; --groups) {
+    const int64_t count = (d.tap_count - tap + groups - 1) / groups;
+    kSums[count - 1](d, d.taps + tap);
+    tap += count;
+  }
 }
 
 // Sixteen rows at once, one for each lane: enough chains to keep the fma unit busy, and few enough
@@ -530,11 +643,20 @@ constexpr KernelSet<typename S::T> make_kernel_set() {
   }(std::make_integer_sequence<int, sizeof...(kRows)>{});
   set.copy = &copy<S, Plain<S>>;
   set.depthwise = &depthwise<S, Plain<S>>;
+  if constexpr (std::is_floating_point_v<typename S::T>) {
+    set.depthwise_sums = &depthwise_sums<S, Plain<S>>;
+    [&]<int... v>(std::integer_sequence<int, v...>) {
+      ((set.distances[v] = &distances<S, kDistanceRows, v + 1>), ...);
+      ((set.distances_of_row[v] = &distances<S, 1, v + 1>), ...);
+    }(std::make_integer_sequence<int, sizeof...(kRows)>{});
+  }
   if constexpr (std::is_same_v<typename S::T, float>) {
     set.copy_f16 = &copy<S, FromF16<S>>;
     set.copy_bf16 = &copy<S, FromBf16<S>>;
     set.depthwise_f16 = &depthwise<S, FromF16<S>>;
     set.depthwise_bf16 = &depthwise<S, FromBf16<S>>;
+    set.depthwise_sums_f16 = &depthwise_sums<S, FromF16<S>>;
+    set.depthwise_sums_bf16 = &depthwise_sums<S, FromBf16<S>>;
     set.round_f16 = &round_f16<S>;
     set.round_bf16 = &round_bf16<S>;
   }

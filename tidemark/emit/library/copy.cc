@@ -34,17 +34,24 @@ template <>
 struct Square<uint32_t> {
   static constexpr int64_t kSide = 4;
   using V [[gnu::vector_size(16)]] = uint32_t;
+  static void turn(V (&x)[kSide]) {
+    const V ab = __builtin_shufflevector(x[0], x[1], 0, 4, 1, 5);
+    const V cd = __builtin_shufflevector(x[2], x[3], 0, 4, 1, 5);
+    const V ab2 = __builtin_shufflevector(x[0], x[1], 2, 6, 3, 7);
+    const V cd2 = __builtin_shufflevector(x[2], x[3], 2, 6, 3, 7);
+    x[0] = __builtin_shufflevector(ab, cd, 0, 1, 4, 5);
+    x[1] = __builtin_shufflevector(ab, cd, 2, 3, 6, 7);
+    x[2] = __builtin_shufflevector(ab2, cd2, 0, 1, 4, 5);
+    x[3] = __builtin_shufflevector(ab2, cd2, 2, 3, 6, 7);
+  }
   static void move(const std::byte* from, int64_t from_column, std::byte* to, int64_t to_row) {
-    const V a = load<V>(from), b = load<V>(from + from_column), c = load<V>(from + 2 * from_column),
-            d = load<V>(from + 3 * from_column);
-    const V ab = __builtin_shufflevector(a, b, 0, 4, 1, 5);
-    const V cd = __builtin_shufflevector(c, d, 0, 4, 1, 5);
-    const V ab2 = __builtin_shufflevector(a, b, 2, 6, 3, 7);
-    const V cd2 = __builtin_shufflevector(c, d, 2, 6, 3, 7);
-    store(to, __builtin_shufflevector(ab, cd, 0, 1, 4, 5));
-    store(to + to_row, __builtin_shufflevector(ab, cd, 2, 3, 6, 7));
-    store(to + 2 * to_row, __builtin_shufflevector(ab2, cd2, 0, 1, 4, 5));
-    store(to + 3 * to_row, __builtin_shufflevector(ab2, cd2, 2, 3, 6, 7));
+    V x[kSide] = {load<V>(from), load<V>(from + from_column), load<V>(from + 2 * from_column),
+                  load<V>(from + 3 * from_column)};
+    turn(x);
+    store(to, x[0]);
+    store(to + to_row, x[1]);
+    store(to + 2 * to_row, x[2]);
+    store(to + 3 * to_row, x[3]);
   }
 };
 
@@ -126,6 +133,23 @@ void turn_all(const Turn& work) {
   }
 }
 
+// A row is one block, or two that may overlap: both are read before either is written.
+template <int64_t kBytes>
+struct Block {
+  std::byte bytes[kBytes];
+};
+template <int64_t kBytes>
+void copy_rows_of(const Rows& work) {
+  const std::byte* from = work.from;
+  std::byte* to = work.to;
+  const int64_t second = work.bytes - kBytes;
+  for (int64_t row = 0; row < work.rows; ++row, from += work.from_row, to += work.to_row) {
+    const auto a = load<Block<kBytes>>(from), b = load<Block<kBytes>>(from + second);
+    store(to, a);
+    store(to + second, b);
+  }
+}
+
 template <class T>
 void reverse_elements(const std::byte* from, std::byte* to, int64_t begin, int64_t count) {
   for (int64_t i = begin; i < count; ++i)
@@ -177,6 +201,39 @@ void reverse(const std::byte* from, std::byte* to, int64_t count, int64_t elemen
     default:
       return reverse_elements<uint64_t>(from, to, 0, count);
   }
+}
+
+void copy_rows(const Rows& work) {
+  if (work.bytes < 2) return copy_rows_of<1>(work);
+  if (work.bytes < 4) return copy_rows_of<2>(work);
+  if (work.bytes < 8) return copy_rows_of<4>(work);
+  if (work.bytes < 16) return copy_rows_of<8>(work);
+  copy_rows_of<16>(work);
+}
+
+void turn_few(const Turn& work, const int64_t* to_rows) {
+  using S = Square<uint32_t>;
+  constexpr int64_t kSize = sizeof(uint32_t);
+  int64_t r = 0;
+  for (; r + S::kSide <= work.rows; r += S::kSide) {
+    const std::byte* const from = work.from + r * kSize;
+    int64_t c = 0;
+    for (; c + S::kSide <= work.columns; c += S::kSide) {
+      S::V square[S::kSide];
+      for (int64_t i = 0; i < S::kSide; ++i)
+        square[i] = load<S::V>(from + (c + i) * work.from_column);
+      S::turn(square);
+      for (int64_t i = 0; i < S::kSide; ++i) store(work.to + to_rows[r + i] + c * kSize, square[i]);
+    }
+    for (; c < work.columns; ++c)
+      for (int64_t i = 0; i < S::kSide; ++i)
+        store(work.to + to_rows[r + i] + c * kSize,
+              load<uint32_t>(from + i * kSize + c * work.from_column));
+  }
+  for (; r < work.rows; ++r)
+    for (int64_t c = 0; c < work.columns; ++c)
+      store(work.to + to_rows[r] + c * kSize,
+            load<uint32_t>(work.from + r * kSize + c * work.from_column));
 }
 
 }  // namespace tidemark::library

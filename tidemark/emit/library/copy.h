@@ -18,6 +18,23 @@ struct Turn {
 };
 void turn(const Turn& work, int64_t element_bytes);
 
+// The same where each row of `to` has an address of its own, `to` + to_rows[row], for a few rows of
+// elements of 4 bytes.
+inline constexpr int64_t kMostFewRows = 16;
+void turn_few(const Turn& work, const int64_t* to_rows);
+
+// Rows of up to kMostRowBytes that lie apart: two moves each, where longer ones take a kernel's
+// vectors as well.
+inline constexpr int64_t kMostRowBytes = 31;
+struct Rows {
+  const std::byte* from = nullptr;
+  int64_t from_row = 0;
+  std::byte* to = nullptr;
+  int64_t to_row = 0;
+  int64_t rows = 0, bytes = 0;
+};
+void copy_rows(const Rows& work);
+
 // to[i] = from[-i].
 void reverse(const std::byte* from, std::byte* to, int64_t count, int64_t element_bytes);
 

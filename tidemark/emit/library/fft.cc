@@ -17,7 +17,7 @@ constexpr int64_t kLargestPrime = 13;
 // Empty if a factor is too large.
 FourierFactors factors_of(int64_t length) {
   FourierFactors found{.length = length};
-  for (const int64_t r : {4, 2, 3, 5, 7, 11, 13}) {
+  for (const int64_t r : {8, 4, 2, 3, 5, 7, 11, 13}) {
     for (; length % r == 0; length /= r) found.factors[found.count++] = static_cast<int8_t>(r);
   }
   return length == 1 ? found : FourierFactors{.length = 0};
@@ -43,34 +43,44 @@ const FourierKernels<T>& kernels() {
 
 // How a call is cut up. It depends on sizes alone.
 struct Layout {
-  explicit Layout(const Fourier& work) : factors(factors_of(work.count)) {
+  explicit Layout(const Fourier& work) {
+    const bool is_real = work.kind != FourierKind::complex;
+    half = is_real && work.count % 2 == 0 ? work.count / 2 : 0;
+    size = half > 0 ? half : work.count;
+    factors = factors_of(size);
     is_chirp = factors.length == 0;
     if (is_chirp) {
       int64_t length = 1;
-      while (length < 2 * work.count - 1) length *= 2;
+      while (length < 2 * size - 1) length *= 2;
       factors = factors_of(length);
     }
     rows = work.outer * work.inner;
-    // Rows side by side are vectors; more of them would leave the second cache.
-    const int64_t fits = kCacheBytes / (4 * factors.length * size_of(work.dtype));
+    // Rows side by side are vectors; more of them would leave the second cache. A long row has
+    // vectors of its own, and one alone stays in the first cache.
+    const bool is_alone = work.inner == 1 && factors.length >= kLongRow;
+    const int64_t fits = is_alone ? 1 : kCacheBytes / (4 * factors.length * size_of(work.dtype));
     lanes = 1;
     while (lanes < kMostLanes && 2 * lanes <= std::min(fits, rows)) lanes *= 2;
     groups = (rows + lanes - 1) / lanes;
     grain = std::max<int64_t>(1, 8192 / (factors.length * lanes));
     element_bytes = size_of(work.dtype);
   }
-  // The table of roots; for a chirp also the chirp and the transform of its conjugate.
-  int64_t shared_bytes(int64_t count) const {
-    return lines(2 * factors.length) +
-           (is_chirp ? lines(2 * count) + lines(2 * factors.length) : 0);
+  // The table of roots; those that take reals apart; for a chirp also the chirp and the transform
+  // of its conjugate.
+  int64_t shared_bytes() const {
+    return lines(2 * factors.length) + (half > 0 ? lines(2 * (half + 1)) : 0) +
+           (is_chirp ? lines(2 * size) + lines(2 * factors.length) : 0);
   }
-  // Two arrays of complex numbers.
-  int64_t worker_bytes() const { return lines(4 * factors.length * lanes); }
+  // Of one of two arrays of complex numbers of a worker; the transform of reals has one more.
+  int64_t buffer_count() const { return (factors.length + 1) * lanes; }
+  int64_t worker_bytes() const { return lines(4 * buffer_count()); }
   int64_t lines(int64_t elements) const { return (elements * element_bytes + 63) / 64 * 64; }
 
-  static constexpr int64_t kCacheBytes = 512 << 10, kMostLanes = 16;
+  static constexpr int64_t kCacheBytes = 512 << 10, kMostLanes = 16, kLongRow = 256;
   FourierFactors factors;
   bool is_chirp = false;
+  int64_t half = 0;  // Of an even number of reals.
+  int64_t size = 1;  // Of the complex transform.
   int64_t rows = 1, lanes = 1, groups = 1, grain = 1, element_bytes = 4;
 };
 
@@ -90,6 +100,22 @@ Root root(int64_t j, int64_t n) {
   return quarters[eighth / 2];
 }
 
+// Calls set(j, root j of n) for j < count. Of f32, a root is the product of two of f64, one of
+// every kFine and one of the first kFine.
+template <class T, class Set>
+void for_each_root(int64_t count, int64_t n, Set set) {
+  constexpr int64_t kFine = sizeof(T) == sizeof(float) ? 64 : 1;
+  Root fine[kFine];
+  for (int64_t j = 0; j < std::min(kFine, count); ++j) fine[j] = root(j, n);
+  for (int64_t begin = 0; begin < count; begin += kFine) {
+    const Root a = root(begin, n);
+    for (int64_t j = begin; j < std::min(begin + kFine, count); ++j) {
+      const Root& b = fine[j - begin];
+      set(j, static_cast<T>(a.re * b.re - a.im * b.im), static_cast<T>(a.re * b.im + a.im * b.re));
+    }
+  }
+}
+
 template <class T>
 class Transformer {
  public:
@@ -97,18 +123,18 @@ class Transformer {
       : work_(work), layout_(work), kernels_(kernels<T>()) {
     const int64_t n = layout_.factors.length;
     roots_ = taken(scratch, n);
+    if (layout_.half > 0) turns_ = taken(scratch, layout_.half + 1);
     if (layout_.is_chirp) {
-      chirp_ = taken(scratch, work.count);
+      chirp_ = taken(scratch, layout_.size);
       spectrum_ = taken(scratch, n);
     }
     buffers_ = scratch;
   }
 
   void run(int threads) const {
-    const int64_t n = layout_.factors.length;
-    for (int64_t j = 0; j <= n / 8; ++j) set_roots(j, n);
-    if (n % 8 != 0)
-      for (int64_t j = n / 8 + 1; j < n; ++j) set(roots_, j, root(j, n));
+    set_roots();
+    for_each_root<T>(layout_.half > 0 ? layout_.half + 1 : 0, work_.count,
+                     [this](int64_t j, T re, T im) { set(turns_, j, re, im); });
     if (layout_.is_chirp) make_chirp();
     device::parallel_for(layout_.groups, layout_.grain, threads,
                          [&](int64_t begin, int64_t end, int worker) {
@@ -124,35 +150,41 @@ class Transformer {
   }
   // Of a worker: one of two.
   Split<T> buffer(int worker, int number) const {
-    const int64_t count = layout_.factors.length * layout_.lanes;
+    const int64_t count = layout_.buffer_count();
     T* const first = reinterpret_cast<T*>(buffers_ + worker * layout_.worker_bytes());
     return {first + 2 * number * count, first + (2 * number + 1) * count};
   }
-  static void set(Split<T> to, int64_t place, Root value) {
-    to.re[place] = static_cast<T>(value.re);
-    to.im[place] = static_cast<T>(value.im);
+  static void set(Split<T> to, int64_t place, T re, T im) {
+    to.re[place] = re;
+    to.im[place] = im;
   }
-  // Root j of the first eighth, and if there are whole eighths its images in the others.
-  void set_roots(int64_t j, int64_t n) const {
-    const auto [c, s] = root(j, n);
-    set(roots_, j, {c, s});
-    if (n % 8 != 0) return;
-    set(roots_, n / 4 - j, {-s, -c});
-    set(roots_, n / 4 + j, {s, -c});
-    set(roots_, n / 2 - j, {-c, s});
-    set(roots_, n / 2 + j, {-c, -s});
-    set(roots_, 3 * n / 4 - j, {s, c});
-    set(roots_, 3 * n / 4 + j, {-s, c});
-    if (j > 0) set(roots_, n - j, {c, -s});
+  // If there are whole eighths, those of the first and their images in the others.
+  void set_roots() const {
+    const int64_t n = layout_.factors.length;
+    if (n % 8 != 0) {
+      for_each_root<T>(n, n, [this](int64_t j, T re, T im) { set(roots_, j, re, im); });
+      return;
+    }
+    for_each_root<T>(n / 8 + 1, n, [this, n](int64_t j, T c, T s) {
+      set(roots_, j, c, s);
+      set(roots_, n / 4 - j, -s, -c);
+      set(roots_, n / 4 + j, s, -c);
+      set(roots_, n / 2 - j, -c, s);
+      set(roots_, n / 2 + j, -c, -s);
+      set(roots_, 3 * n / 4 - j, s, c);
+      set(roots_, 3 * n / 4 + j, -s, c);
+      if (j > 0) set(roots_, n - j, c, -s);
+    });
   }
 
   // exp(-pi i k k / n), and the transform of its conjugate, which goes around both ends.
   void make_chirp() const {
-    const int64_t n = work_.count, length = layout_.factors.length;
+    const int64_t n = layout_.size, length = layout_.factors.length;
     for (int64_t k = 0; k < n; ++k) {
       __extension__ typedef unsigned __int128 Wide;
       const auto square = static_cast<Wide>(k) * static_cast<Wide>(k);
-      set(chirp_, k, root(static_cast<int64_t>(square % static_cast<Wide>(2 * n)), 2 * n));
+      const Root turn = root(static_cast<int64_t>(square % static_cast<Wide>(2 * n)), 2 * n);
+      set(chirp_, k, static_cast<T>(turn.re), static_cast<T>(turn.im));
     }
     const Split<T> x = buffer(0, 0), y = buffer(0, 1);
     std::fill_n(x.re, length, T{0});
@@ -173,18 +205,36 @@ class Transformer {
   // Swapping re and im before and after turns a transform into that of the other direction.
   static Split<T> swapped(Split<T> x) { return {x.im, x.re}; }
 
+  struct Rows {
+    int64_t first, count;
+    int worker;
+  };
+
   void group(int64_t number, int worker) const {
     const int64_t first = number * layout_.lanes;
-    const int64_t lanes = std::min(layout_.lanes, layout_.rows - first);
-    Split<T> x = buffer(worker, 0);
-    load(work_.inverse ? swapped(x) : x, first, lanes);
-    x = layout_.is_chirp ? by_chirp(x, buffer(worker, 1), lanes)
-                         : kernels_.transform(layout_.factors, roots_, x, buffer(worker, 1), lanes);
-    store(work_.inverse ? swapped(x) : x, first, lanes);
+    const Rows rows{first, std::min(layout_.lanes, layout_.rows - first), worker};
+    switch (work_.kind) {
+      case FourierKind::complex:
+        return complex_rows(rows);
+      case FourierKind::of_reals:
+        return layout_.half > 0 ? from_pairs_of_reals(rows) : from_reals(rows);
+      case FourierKind::to_reals:
+        return layout_.half > 0 ? to_pairs_of_reals(rows) : to_reals(rows);
+    }
+  }
+
+  // Of what is in the first buffer of the worker.
+  Split<T> transformed(const Rows& rows, bool inverse) const {
+    const Split<T> x = buffer(rows.worker, 0), y = buffer(rows.worker, 1);
+    const Split<T> from = inverse ? swapped(x) : x, other = inverse ? swapped(y) : y;
+    const Split<T> made =
+        layout_.is_chirp ? by_chirp(from, other, rows.count)
+                         : kernels_.transform(layout_.factors, roots_, from, other, rows.count);
+    return inverse ? swapped(made) : made;
   }
 
   Split<T> by_chirp(Split<T> x, Split<T> y, int64_t lanes) const {
-    const int64_t n = work_.count, length = layout_.factors.length;
+    const int64_t n = layout_.size, length = layout_.factors.length;
     kernels_.multiply(x, chirp_, n, lanes);
     std::fill(x.re + n * lanes, x.re + length * lanes, T{0});
     std::fill(x.im + n * lanes, x.im + length * lanes, T{0});
@@ -197,50 +247,107 @@ class Transformer {
     return made;
   }
 
-  // The offset of the first pair of a row.
-  int64_t offset_of(int64_t row) const {
-    return (row / work_.inner * work_.count * work_.inner + row % work_.inner) * 2;
-  }
-  // Calls f(offset of a pair, its place side by side) for rows [first, first + lanes). Rows that
-  // lie side by side in memory are taken pair by pair, others a few lines of the caches at a time.
+  const T* from() const { return reinterpret_cast<const T*>(work_.from); }
+  T* to() const { return reinterpret_cast<T*>(work_.to); }
+
+  // Calls f(offset of the first pair, row_step, the first lane, rows) for rows that lie equally far
+  // apart: all of them, or those of one outer index.
   template <class F>
-  void each_pair(int64_t first, int64_t lanes, const F& f) const {
+  void each_run(const Rows& rows, const F& f) const {
     const int64_t count = work_.count, inner = work_.inner;
-    if (first % inner + lanes <= inner) {
-      const int64_t offset = offset_of(first);
-      for (int64_t k = 0; k < count; ++k)
-        for (int64_t l = 0; l < lanes; ++l) f(offset + 2 * (k * inner + l), k * lanes + l);
-      return;
+    if (inner == 1) return f(rows.first * count * 2, 2 * count, 0, rows.count);
+    for (int64_t lane = 0; lane < rows.count;) {
+      const int64_t row = rows.first + lane;
+      const int64_t run = std::min(rows.count - lane, inner - row % inner);
+      f((row / inner * count * inner + row % inner) * 2, 2, lane, run);
+      lane += run;
     }
-    constexpr int64_t kPairs = 16;
-    for (int64_t begin = 0; begin < count; begin += kPairs) {
-      const int64_t end = std::min(begin + kPairs, count);
+  }
+  void complex_rows(const Rows& rows) const {
+    const Split<T> x = buffer(rows.worker, 0);
+    const int64_t pair_step = 2 * work_.inner;
+    each_run(rows, [&](int64_t offset, int64_t row_step, int64_t lane, int64_t run) {
+      kernels_.load({from() + offset, pair_step, row_step, work_.count, run},
+                    {x.re + lane, x.im + lane}, rows.count);
+    });
+    const Split<T> made = transformed(rows, work_.inverse);
+    each_run(rows, [&](int64_t offset, int64_t row_step, int64_t lane, int64_t run) {
+      kernels_.store({to() + offset, pair_step, row_step, work_.count, run},
+                     {made.re + lane, made.im + lane}, static_cast<T>(work_.scale), rows.count);
+    });
+  }
+
+  int64_t kept() const { return work_.count / 2 + 1; }
+  const T* reals_from(const Rows& rows) const { return from() + rows.first * work_.count; }
+  T* reals_to(const Rows& rows) const { return to() + rows.first * work_.count; }
+
+  void from_pairs_of_reals(const Rows& rows) const {
+    kernels_.load({reals_from(rows), 2, work_.count, layout_.half, rows.count},
+                  buffer(rows.worker, 0), rows.count);
+    const Split<T> made = transformed(rows, false);
+    kernels_.apart(made, turns_, layout_.half, rows.count);
+    std::fill_n(made.im, rows.count, T{0});
+    std::fill_n(made.im + layout_.half * rows.count, rows.count, T{0});
+    store_kept(made, rows);
+  }
+  void to_pairs_of_reals(const Rows& rows) const {
+    const Split<T> x = load_kept(rows);
+    kernels_.together(x, turns_, layout_.half, rows.count);
+    kernels_.store({reals_to(rows), 2, work_.count, layout_.half, rows.count},
+                   transformed(rows, true), static_cast<T>(2 * work_.scale), rows.count);
+  }
+
+  // An odd number of them.
+  void from_reals(const Rows& rows) const {
+    const Split<T> x = buffer(rows.worker, 0);
+    for (int64_t l = 0; l < rows.count; ++l)
+      for (int64_t k = 0; k < work_.count; ++k)
+        set(x, k * rows.count + l, reals_from(rows)[l * work_.count + k], T{0});
+    const Split<T> made = transformed(rows, false);
+    std::fill_n(made.im, rows.count, T{0});
+    store_kept(made, rows);
+  }
+  void to_reals(const Rows& rows) const {
+    const Split<T> x = load_kept(rows);
+    const int64_t lanes = rows.count;
+    std::fill_n(x.im, lanes, T{0});
+    for (int64_t k = kept(); k < work_.count; ++k)
       for (int64_t l = 0; l < lanes; ++l) {
-        const int64_t offset = offset_of(first + l);
-        for (int64_t k = begin; k < end; ++k) f(offset + 2 * k * inner, k * lanes + l);
+        const int64_t mirrored = (work_.count - k) * lanes + l;
+        set(x, k * lanes + l, x.re[mirrored], -x.im[mirrored]);
       }
+    const Split<T> made = transformed(rows, true);
+    const T scale = static_cast<T>(work_.scale);
+    for (int64_t l = 0; l < lanes; ++l)
+      for (int64_t k = 0; k < work_.count; ++k)
+        reals_to(rows)[l * work_.count + k] = made.re[k * lanes + l] * scale;
+  }
+
+  // The numbers that stand for a conjugate too, times a factor.
+  void weigh(Split<T> x, int64_t lanes, T factor) const {
+    const int64_t end = (work_.count + 1) / 2 * lanes;
+    for (int64_t i = lanes; i < end; ++i) {
+      x.re[i] *= factor;
+      x.im[i] *= factor;
     }
   }
-  void load(Split<T> x, int64_t first, int64_t lanes) const {
-    const T* const from = reinterpret_cast<const T*>(work_.from);
-    each_pair(first, lanes, [=](int64_t offset, int64_t place) {
-      x.re[place] = from[offset];
-      x.im[place] = from[offset + 1];
-    });
+  Split<T> load_kept(const Rows& rows) const {
+    const Split<T> x = buffer(rows.worker, 0);
+    kernels_.load({from() + rows.first * 2 * kept(), 2, 2 * kept(), kept(), rows.count}, x,
+                  rows.count);
+    if (work_.adjoint) weigh(x, rows.count, T{0.5});
+    return x;
   }
-  void store(Split<T> x, int64_t first, int64_t lanes) const {
-    const T scale = static_cast<T>(work_.scale);
-    T* const to = reinterpret_cast<T*>(work_.to);
-    each_pair(first, lanes, [=](int64_t offset, int64_t place) {
-      to[offset] = x.re[place] * scale;
-      to[offset + 1] = x.im[place] * scale;
-    });
+  void store_kept(Split<T> made, const Rows& rows) const {
+    if (work_.adjoint) weigh(made, rows.count, T{2});
+    kernels_.store({to() + rows.first * 2 * kept(), 2, 2 * kept(), kept(), rows.count}, made,
+                   static_cast<T>(work_.scale), rows.count);
   }
 
   const Fourier& work_;
   const Layout layout_;
   const FourierKernels<T>& kernels_;
-  Split<T> roots_, chirp_, spectrum_;
+  Split<T> roots_, turns_, chirp_, spectrum_;
   std::byte* buffers_ = nullptr;
 };
 
@@ -249,12 +356,13 @@ class Transformer {
 int64_t fft_scratch_bytes(const Fourier& work, int threads) {
   const Layout layout(work);
   if (layout.rows == 0) return 0;
-  return layout.shared_bytes(work.count) +
+  return layout.shared_bytes() +
          device::workers_of(layout.groups, layout.grain, threads) * layout.worker_bytes();
 }
 
 void fft(const Fourier& work, int threads, std::byte* scratch) {
   if (work.outer * work.inner == 0) return;
+  const device::FloatEnvironment environment;  // Of the tables, and of work on the caller.
   if (work.dtype == DType::f64) return Transformer<double>(work, scratch).run(threads);
   Transformer<float>(work, scratch).run(threads);
 }
