@@ -369,6 +369,69 @@ for label, n, size, channels in (("small", 1, 8, 4), ("large", 8, 56, 64)):
     for op, theirs in (("adaptive_max_pool", "adaptive_max_pool2d"), ("adaptive_avg_pool", "adaptive_avg_pool2d")):
         case(op, label, [image], lambda td, x, op=op: getattr(td, op)(x, [5, 5]), lambda torch, x, op=theirs: last(getattr(torch.nn.functional, op)(first(x), (5, 5))))
 
+# ---- Gradients: the forward call and the gradient of its sum by the inputs that are floats
+
+def ours_by(td, function, inputs, by):
+    with td.GradientTape() as tape:
+        for each in by:
+            tape.watch(inputs[each])
+        y = function(td, *inputs)
+    return tape.gradient(y, [inputs[each] for each in by])[-1]
+
+
+def theirs_by(torch, function, inputs, by):
+    with torch.enable_grad():
+        inputs = [x.detach().requires_grad_() if i in by else x for i, x in enumerate(inputs)]
+        y = function(torch, *inputs)
+        return torch.autograd.grad(y, [inputs[each] for each in by], torch.ones_like(y))[-1]
+
+
+def gradient(op, label, inputs, ours, theirs, by=None, compared=True):
+    by = list(range(len(inputs))) if by is None else by
+    case(op, f"{label}, gradient".lstrip(", "), inputs, lambda td, *x: ours_by(td, ours, x, by), lambda torch, *x: theirs_by(torch, theirs, x, by), compared)
+
+
+def conv_gradient(label, image, kernel, **options):
+    strides, groups = options.get("stride", 1), options.get("groups", 1)
+    gradient("conv2d", label, [f"{image} image", f"{kernel} kernel"], lambda td, x, w: td.conv2d(x, w, strides=(strides, strides), groups=groups),
+             lambda torch, x, w: torch.nn.functional.conv2d(x, w, **options), compared=False)
+
+
+conv_gradient("small", "1x8x8x4", "3x3x4x4")
+conv_gradient("3x3", "8x56x56x64", "3x3x64x64")
+conv_gradient("1x1", "8x28x28x256", "1x1x256x128")
+conv_gradient("strided", "8x112x112x3", "7x7x3x64", stride=2)
+conv_gradient("depthwise", "8x56x56x64", "3x3x1x64", groups=64)
+conv_gradient("depthwise strided", "8x56x56x64", "3x3x1x64", groups=64, stride=2)
+conv_gradient("groups of 4", "8x28x28x128", "3x3x4x128", groups=32)
+conv_gradient("groups of 32", "8x28x28x128", "3x3x32x128", groups=4)
+for axes, sizes in AXES.items():
+    for label, image, kernel in sizes[1:]:
+        if axes != 2:
+            gradient(f"conv{axes}d", label, [image, kernel], lambda td, x, w, n=axes: getattr(td, f"conv{n}d")(x, w),
+                     lambda torch, x, w, n=axes: last(getattr(torch.nn.functional, f"conv{n}d")(first(x), taps(w))))
+            for op in ("max_pool", "avg_pool"):
+                gradient(f"{op}{axes}d", label, [image], lambda td, x, op=op, n=axes: getattr(td, f"{op}{n}d")(x),
+                         lambda torch, x, op=op, n=axes: last(getattr(torch.nn.functional, f"{op}{n}d")(first(x), 2)))
+        gradient(f"conv_transpose{axes}d", label, [image, kernel], lambda td, x, w, n=axes: getattr(td, f"conv_transpose{n}d")(x, w, strides=2),
+                 lambda torch, x, w, n=axes: last(getattr(torch.nn.functional, f"conv_transpose{n}d")(first(x), taps(w), stride=2)))
+gradient("depthwise_conv1d", "large", ["8x3136x64", "3x64x1"], lambda td, x, w: td.depthwise_conv1d(x, w),
+         lambda torch, x, w: last(torch.nn.functional.conv1d(first(x), w.permute(1, 2, 0), groups=64)))
+for op in ("max_pool", "avg_pool"):
+    gradient(op, "large", ["8x112x112x64 image"], lambda td, x, op=op: getattr(td, op)(x), lambda torch, x, op=op: getattr(torch.nn.functional, f"{op}2d")(x, 2))
+for label, sizes in (("tall", TALL), ("large", LARGE)):
+    for op in ("softmax", "log_softmax", "logsumexp", "cumsum"):
+        gradient(op, label, [sizes], lambda td, x, op=op: getattr(td, op)(x, -1), lambda torch, x, op=op: getattr(torch, op)(x, -1), compared=False)
+    gradient("layer_norm", label, [sizes], lambda td, x: td.layer_norm(x), lambda torch, x: torch.nn.functional.layer_norm(x, x.shape[-1:]), compared=False)
+    gradient("rms_norm", label, [sizes], lambda td, x: td.rms_norm(x), lambda torch, x: torch.nn.functional.rms_norm(x, x.shape[-1:], eps=1e-5), compared=False)
+gradient("gather", "embedding", ["32768x256", "8192 below32768"], lambda td, x, i: td.gather(x, i), lambda torch, x, i: torch.index_select(x, 0, i), by=[0])
+gradient("take_along_axis", "one of 10", [TALL, "100000x1 below10"], lambda td, x, i: td.take_along_axis(x, i, 1), lambda torch, x, i: torch.take_along_dim(x, i, 1), by=[0])
+gradient("cdist", "large", ["1000x64", "1000x64 other"], lambda td, a, b: td.cdist(a, b), lambda torch, a, b: torch.cdist(a, b))
+gradient("attention", "large", ["16x512x64"] * 3, lambda td, q, k, v: td.attention(q, k, v),
+         lambda torch, q, k, v: torch.nn.functional.scaled_dot_product_attention(q, k, v), compared=False)
+gradient("resize", "large, bilinear to 112", ["8x56x56x64"], lambda td, x: td.resize(x, [112, 112], method="bilinear"),
+         lambda torch, x: last(torch.nn.functional.interpolate(first(x), (112, 112), mode="bilinear")))
+
 # ---- Losses
 
 over("mse", SHAPES, ["", "other"], lambda td, a, b: td.mse(a, b), lambda torch, a, b: torch.nn.functional.mse_loss(b, a))
