@@ -88,6 +88,33 @@ RecurrentResult<State> run_as_layer(const char* kind, const Options& options, co
   return walk(policy.input(x), with_state(policy, input));
 }
 
+// States as lists of tensors.
+std::vector<Tensor> list_of(const Tensor& state) { return {state}; }
+std::vector<Tensor> list_of(const LSTMState& state) { return {state.h, state.c}; }
+
+void check_count(const char* kind, const std::string& name, size_t given, size_t wanted,
+                 Source at) {
+  if (given == wanted) return;
+  detail::refuse(kind, name, cat("the initial state has ", given, " tensors, not ", wanted),
+                 wanted == 1 ? "give {h}" : "give {h, c}", at);
+}
+void read_list(const std::vector<Tensor>& list, Tensor& state) { state = list[0]; }
+void read_list(const std::vector<Tensor>& list, LSTMState& state) { state = {list[0], list[1]}; }
+
+template <class Layer>
+detail::SequenceResult run_of(const Layer& layer, const Tensor& x,
+                              const detail::SequenceInput& input, Source at) {
+  using State = typename Layer::State;
+  RecurrentInput<State> given{.mask = input.mask};
+  if (!input.initial.empty()) {
+    check_count(Layer::kKind, layer.name(), input.initial.size(),
+                std::same_as<State, LSTMState> ? 2 : 1, at);
+    read_list(input.initial, given.initial.emplace());
+  }
+  RecurrentResult<State> result = layer.run(x, given, at);
+  return {std::move(result.output), list_of(result.state)};
+}
+
 const Tensor& output_of(const Tensor& state) { return state; }
 const Tensor& output_of(const LSTMState& state) { return state.h; }
 
@@ -181,6 +208,10 @@ RecurrentResult<LSTMState> LSTM::walk(const Tensor& x, const RecurrentInput<Stat
 }
 
 Tensor LSTM::call(const Tensor& x, Source at) const { return walk(x, {}, at).output; }
+detail::SequenceResult LSTM::run_sequence(const Tensor& x, const detail::SequenceInput& input,
+                                          Source at) const {
+  return run_of(*this, x, input, at);
+}
 Tensor LSTM::operator()(const Tensor& x, Source at) const {
   return detail::run_layer(*this, x, at);
 }
@@ -224,6 +255,10 @@ RecurrentResult<Tensor> GRU::walk(const Tensor& x, const RecurrentInput<State>& 
 }
 
 Tensor GRU::call(const Tensor& x, Source at) const { return walk(x, {}, at).output; }
+detail::SequenceResult GRU::run_sequence(const Tensor& x, const detail::SequenceInput& input,
+                                         Source at) const {
+  return run_of(*this, x, input, at);
+}
 Tensor GRU::operator()(const Tensor& x, Source at) const { return detail::run_layer(*this, x, at); }
 RecurrentResult<Tensor> GRU::run(const Tensor& x, const RecurrentInput<State>& input,
                                  Source at) const {
@@ -260,6 +295,10 @@ RecurrentResult<Tensor> SimpleRNN::walk(const Tensor& x, const RecurrentInput<St
 }
 
 Tensor SimpleRNN::call(const Tensor& x, Source at) const { return walk(x, {}, at).output; }
+detail::SequenceResult SimpleRNN::run_sequence(const Tensor& x, const detail::SequenceInput& input,
+                                               Source at) const {
+  return run_of(*this, x, input, at);
+}
 Tensor SimpleRNN::operator()(const Tensor& x, Source at) const {
   return detail::run_layer(*this, x, at);
 }
@@ -280,5 +319,25 @@ Tensor Bidirectional::call(const Tensor& x, Source at) const {
 Tensor Bidirectional::operator()(const Tensor& x, Source at) const {
   return detail::run_layer(*this, x, at);
 }
+RecurrentResult<BidirectionalState> Bidirectional::run(const Tensor& x,
+                                                       const RecurrentInput<State>& input,
+                                                       Source at) const {
+  const detail::LayerScope scope(kKind, name_, at);
+  const State start = input.initial.value_or(State{});
+  detail::SequenceResult ahead = forward.run_sequence(x, {start.forward, input.mask}, at);
+  detail::SequenceResult back = backward.run_sequence(x, {start.backward, input.mask}, at);
+  return {concat({ahead.output, back.output}, -1), {std::move(ahead.state), std::move(back.state)}};
+}
 
 }  // namespace tidemark::nn
+
+namespace tidemark::detail {
+
+void refuse_sequence(const std::string& name, Source at) {
+  refuse(nn::Bidirectional::kKind, {},
+         name.empty() ? std::string("a layer that is not recurrent has no state")
+                      : cat("the layer \"", name, "\" is not recurrent and has no state"),
+         "call it without a state and a mask: layer(x)", at);
+}
+
+}  // namespace tidemark::detail

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "tidemark/api/control_flow.h"
 #include "tidemark/nn/activation.h"
@@ -71,6 +72,8 @@ class LSTM : public detail::SharedIdentity {
 
   static constexpr const char* kKind = "nn::LSTM";
   Tensor call(const Tensor& x, Source at) const;  // Internal.
+  detail::SequenceResult run_sequence(const Tensor& x, const detail::SequenceInput& input,
+                                      Source at) const;  // Internal.
 
  private:
   RecurrentResult<State> walk(const Tensor& x, const RecurrentInput<State>& input, Source at) const;
@@ -100,6 +103,8 @@ class GRU : public detail::SharedIdentity {
 
   static constexpr const char* kKind = "nn::GRU";
   Tensor call(const Tensor& x, Source at) const;  // Internal.
+  detail::SequenceResult run_sequence(const Tensor& x, const detail::SequenceInput& input,
+                                      Source at) const;  // Internal.
 
  private:
   RecurrentResult<State> walk(const Tensor& x, const RecurrentInput<State>& input, Source at) const;
@@ -138,6 +143,8 @@ class SimpleRNN : public detail::SharedIdentity {
 
   static constexpr const char* kKind = "nn::SimpleRNN";
   Tensor call(const Tensor& x, Source at) const;  // Internal.
+  detail::SequenceResult run_sequence(const Tensor& x, const detail::SequenceInput& input,
+                                      Source at) const;  // Internal.
 
  private:
   RecurrentResult<State> walk(const Tensor& x, const RecurrentInput<State>& input, Source at) const;
@@ -147,12 +154,21 @@ class SimpleRNN : public detail::SharedIdentity {
   SimpleRNNOptions options_;  // Without what is taken from it: the activation and initializers.
 };
 
+// The states of both layers: {h}, or {h, c} of an LSTM.
+struct BidirectionalState {
+  std::vector<Tensor> forward = {}, backward = {};
+};
+
 // Both directions, one after another along the last axis:
 // Bidirectional(GRU(8), GRU(8, {.reverse = true})).
 class Bidirectional : public detail::SharedIdentity {
  public:
+  using State = BidirectionalState;
+
   Bidirectional(AnyLayer forward, AnyLayer backward, std::string name = {});
   Tensor operator()(const Tensor& x, Source at = Source::here()) const;
+  RecurrentResult<State> run(const Tensor& x, const RecurrentInput<State>& input = {},
+                             Source at = Source::here()) const;
   const std::string& name() const { return name_; }
 
   AnyLayer forward, backward;
