@@ -21,7 +21,7 @@ SLOTS = {"__len__": "(self) -> int", "__bool__": "(self) -> bool_", "__int__": "
          "__rdivmod__": "(self, other: Value, /) -> tuple[Tensor, Tensor]", "__neg__": "(self) -> Tensor", "__pos__": "(self) -> Tensor",
          "__abs__": "(self) -> Tensor", "__invert__": "(self) -> Tensor", "__hash__": "(self) -> int", "__repr__": "(self) -> str",
          "__str__": "(self) -> str", "__call__": "(self, *args: Any, **kwargs: Any) -> Any", "__get__": "(self, instance: Any, owner: Any = None, /) -> Any"}
-SKIPPED = {"__new__", "__init__", "__module__", "__doc__", "__setitem__", "__delitem__", "__dict__", "__weakref__", "__getattribute__",
+SKIPPED = {"__new__", "__init__", "__module__", "__doc__", "__setitem__", "__delitem__", "__setattr__", "__delattr__", "__dict__", "__weakref__", "__getattribute__",
            "__hash__", "__qualname__", "__name__"}
 HEAD = '''"""Made by make_stubs.py from the extension; not to be edited."""
 import os
@@ -74,7 +74,7 @@ class Stubs:
         for text, document, defaults in signatures:
             if len(signatures) > 1:
                 lines.append(f"{indent}@overload")
-            for i, default in enumerate(defaults or ()):
+            for i, default in reversed(list(enumerate(defaults or ()))):  # The tenth before the first.
                 plain = default is None or isinstance(default, (bool, int, float, str))
                 text = text.replace(f"\\{i}", repr(default) if plain else "...")
             text = re.sub(r"^def \w*", f"def {name}", self.clean(text))

@@ -5,6 +5,7 @@
 
 #include "convert.h"
 #include "errors.h"
+#include "held.h"
 #include "later.h"
 #include "tidemark/tensor/tensor_state.h"
 #include "tidemark/types/stored.h"
@@ -91,7 +92,52 @@ Tensor copy_of(const Py_buffer& view, DType dtype, const Shape& shape, Source at
       at);
 }
 
-Tensor shared_buffer(std::shared_ptr<HeldBuffer> held, DType dtype, Source at) {
+std::shared_ptr<HeldBuffer> buffer_of(nb::handle object, int flags) {
+  auto held = std::make_shared<HeldBuffer>();
+  if (PyObject_GetBuffer(object.ptr(), &held->view, flags) == 0) return held;
+  PyErr_Clear();
+  return nullptr;
+}
+
+// Of a class that is written in Python.
+bool may_have_attributes(nb::handle object) {
+  PyTypeObject* const type = Py_TYPE(object.ptr());
+  return PyType_HasFeature(type, Py_TPFLAGS_HEAPTYPE) != 0 &&
+         PyType_HasFeature(type, Py_TPFLAGS_IMMUTABLETYPE) == 0;
+}
+
+bool is_numpy_array(nb::handle object) {
+  if (!type_has(object.ptr(), "__array_interface__")) return false;
+  static const nb::handle ndarray = imported("numpy", "ndarray");
+  return nb::isinstance(object, ndarray);
+}
+
+// Also of a class that gives the name another meaning.
+nb::object base_of_array(nb::handle array) {
+  static const nb::handle base = nb::object(imported("numpy", "ndarray").attr("base")).release();
+  return base.attr("__get__")(array);
+}
+
+// What keeps the memory. An array of a subclass of NumPy's has attributes, and the tensor may be
+// one of them, in a cycle that the collector does not see. So a tensor over such an array holds
+// the plain array or buffer that the memory belongs to, where there is one.
+std::shared_ptr<HeldBuffer> memory_of(nb::handle array, const std::shared_ptr<HeldBuffer>& held) {
+  if (held->view.obj != array.ptr()) return held;  // The class has a buffer of its own.
+  nb::object owner = nb::borrow(array);
+  bool passed_attributes = false;
+  while (is_numpy_array(owner)) {
+    const nb::object base = base_of_array(owner);
+    if (base.is_none()) break;
+    passed_attributes |= may_have_attributes(owner);
+    owner = base;
+  }
+  if (!passed_attributes || may_have_attributes(owner)) return held;
+  std::shared_ptr<HeldBuffer> memory = buffer_of(owner, PyBUF_STRIDES);
+  return memory != nullptr ? memory : held;
+}
+
+Tensor shared_buffer(nb::handle object, const std::shared_ptr<HeldBuffer>& held, DType dtype,
+                     Source at) {
   const Py_buffer& view = held->view;
   Shape shape;
   for (int i = 0; i < view.ndim; ++i) shape.push_back(view.shape[i]);
@@ -101,8 +147,8 @@ Tensor shared_buffer(std::shared_ptr<HeldBuffer> held, DType dtype, Source at) {
     array.strides.push_back(view.shape[i] == 1 ? 1 : view.strides[i] / view.itemsize);
   return over_memory(
       array,
-      [held = std::move(held)]() mutable {
-        release_with_gil([last = std::move(held)]() mutable { last.reset(); });
+      [memory = memory_of(object, held)]() mutable {
+        release_with_gil([last = std::move(memory)]() mutable { last.reset(); });
       },
       at);
 }
@@ -115,15 +161,12 @@ Tensor shared_buffer(std::shared_ptr<HeldBuffer> held, DType dtype, Source at) {
 
 // Nothing if the object has no buffer that can be read.
 std::optional<Tensor> from_buffer(nb::handle object, std::optional<DType> as, Source at) {
-  auto held = std::make_shared<HeldBuffer>();
-  if (PyObject_GetBuffer(object.ptr(), &held->view, PyBUF_FORMAT | PyBUF_STRIDES) != 0) {
-    PyErr_Clear();
-    return {};
-  }
+  const std::shared_ptr<HeldBuffer> held = buffer_of(object, PyBUF_FORMAT | PyBUF_STRIDES);
+  if (held == nullptr) return {};
   const std::optional<DType> dtype =
       as ? as : dtype_of_format(held->view.format, held->view.itemsize);
   if (!dtype) refuse_elements(object, held->view.format, at);
-  return shared_buffer(std::move(held), *dtype, at);
+  return shared_buffer(object, held, *dtype, at);
 }
 
 // Arrays of ml_dtypes.bfloat16 have no buffer; as uint16 they do.

@@ -7,12 +7,23 @@
 #include "operators.h"
 #include "source.h"
 #include "tidemark/calls/place.h"
+#include "tidemark/tensor/tensor_state.h"
 
 namespace tidemark::python {
 namespace {
 
+bool is_traced(PyObject* object) {
+  return is_tensor(object) && tensor_in(object).has_value() &&
+         detail::TensorState::of(tensor_in(object))->kind == detail::TensorState::Kind::traced;
+}
+
 std::optional<int64_t> bound(PyObject* object, Source at) {
   if (object == Py_None) return {};
+  if (is_traced(object))
+    throw UserError(
+        "subscript: a bound of a slice is a tensor of the function that is being traced, so the "
+        "size of the result is known only when the function runs",
+        at, "for a known number of rows, use indices: x[start + td.arange(count)]");
   return integer_from(object, "slice", at);
 }
 

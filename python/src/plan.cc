@@ -115,6 +115,8 @@ void bind_records(nb::module_& module) {
       .field("in_use", &ProfileStep::in_use)
       .field("runs", &ProfileStep::runs)
       .field("time_ns", &ProfileStep::time_ns)
+      .field("flop", &ProfileStep::flop)
+      .field("bytes_moved", &ProfileStep::bytes_moved)
       .finish();
   Record<ProfileSlice>(module, "ProfileSlice", "An interval in which a thread worked on a step.")
       .field("step", &ProfileSlice::step)
@@ -158,6 +160,8 @@ void bind_plan_class(nb::module_& module) {
       .def_prop_ro("usual_peak", &Plan::usual_peak, "The peak without a budget.")
       .def_prop_ro("load", &Plan::load, "The largest sum of live bytes.")
       .def_prop_ro("arena", &Plan::arena, "The bytes of the arena and the results.")
+      .def_prop_ro("flop", &Plan::flop, "The scalar operations of a call.")
+      .def_prop_ro("bytes_moved", &Plan::bytes_moved, "The bytes of operands and results.")
       .def_prop_ro("more_work", &Plan::more_work, "Work done again, as a share of all work.")
       .def_prop_ro("decisions", asked<std::vector<PlanDecision>, &Plan::decisions>,
                    "What the program does to stay within its budget.")
@@ -227,6 +231,8 @@ void bind_plan(nb::module_& module) {
       .def_ro("slices", &Profile::slices)
       .def_ro("slices_left_out", &Profile::slices_left_out)
       .def_ro("time_ns", &Profile::time_ns)
+      .def_ro("flop", &Profile::flop)
+      .def_ro("bytes_moved", &Profile::bytes_moved)
       .def_ro("memories", &Profile::memories)
       .def_ro("donated", &Profile::donated)
       .def_ro("not_donated", &Profile::not_donated)

@@ -292,6 +292,30 @@ def builtin_bool(x):
 
 # ---- while --------------------------------------------------------------------------------------
 
+@program(4, 0)
+def while_a_number_is_not_zero(n):
+    total = n * 0
+    while n:
+        total += n
+        n -= 1
+    return total
+
+
+@program((12, 18))
+def while_both_change(a, b):
+    while b:
+        a, b = b, a % b
+    return a
+
+
+@program(([3.0, 1.0, 2.0],))
+def slices_by_indices(x):
+    total = x[:2]
+    for i in td.range(2):
+        total = total + x[i + td.arange(2)]
+    return total
+
+
 @program(5, 0)
 def while_counts(n):
     i = 0
@@ -1347,3 +1371,82 @@ def sieve_count(n):
         if prime:
             count += 1
     return count
+
+
+@program((X, 5), (X, 0))
+def jumps_out_of_two_loops_with_else(x, n):
+    total = x[0] * 0
+    for i in td.range(n):
+        for j in td.range(i + 1):
+            if j == 3:
+                break
+            if (i + j) % 2 == 0:
+                continue
+            total += x[j] * i
+            if total > 100:
+                return total, i
+        else:
+            total += 0.5
+        if total < -50:
+            break
+    else:
+        total += 1000
+    return total, n
+
+
+@program(("a", 1.0), ("b", -1.0), ("other", -1.0))
+def match_on_a_text(kind, x):
+    match kind:
+        case "a":
+            y = x + 1
+        case "b" | "c":
+            y = x + 2
+        case other:
+            y = x * len(other)
+    return y if y > 0 else -y
+
+
+@program(X)
+def walrus_in_a_traced_while(x):
+    total, trips = td.constant(0.0), 0
+    while (after := total + x[0]) < 5:
+        total = after
+        trips += 1
+    return total, trips, after
+
+
+@program((3.0,), (-3.0,))
+def closure_that_counts(x):
+    count = 0.0
+
+    def add(v):
+        nonlocal count
+        if v > 0:
+            count = count + v
+        else:
+            count = count - 1.0
+        return count
+    first = add(x)
+    return first, add(first), count
+
+
+@program((M,))
+def append_in_loops_within_loops(m):
+    rows = []
+    for row in m:
+        cells = []
+        for v in row:
+            cells.append(v * 2)
+        rows.append(td.stack(cells))
+    return td.stack(rows)
+
+
+@program(([3.0, 1.0, 2.0],))
+def insertion_sort(x):
+    for i in td.range(1, 3):
+        j = i
+        while j > 0 and x[j - 1] > x[j]:
+            a, b = x[j - 1], x[j]
+            x = x.at[j].set(a).at[j - 1].set(b)
+            j -= 1
+    return x

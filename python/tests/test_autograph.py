@@ -11,8 +11,8 @@ NAMES = [f"{f.__name__}-{number}" for number, (f, _) in enumerate(PROGRAMS)]
 
 
 def tensors(arguments):
-    """Lists and numbers as tensors; a bool stays what it is."""
-    return [value if isinstance(value, bool) else td.constant(value) for value in arguments]
+    """Lists and numbers as tensors; bools and texts stay what they are."""
+    return [value if isinstance(value, (bool, str)) else td.constant(value) for value in arguments]
 
 
 def flat(result):

@@ -286,3 +286,24 @@ def test_nothing_changes_if_a_trace_fails():
     with pytest.raises(NameError):
         td.function(f)(S)
     assert holder.value == 1.0 and seen == [1]
+
+
+def test_a_slice_whose_bounds_are_traced():
+    def f(m):
+        total = m[0]
+        for i in td.range(2):
+            total += m[i:i + 1][0]
+        return total
+    assert error_of(f, td.ones((3, 2))) == ("subscript: a bound of a slice is a tensor of the function that is being traced, so the size of the result is known "
+                                            "only when the function runs\n  at line 3\n  for a known number of rows, use indices: x[start + td.arange(count)]")
+
+
+@pytest.mark.parametrize("element, shown", [(lambda row: (row[0], row), "(f32[], f32[2])"), (lambda row: {"a": row[0]}, "{'a': f32[]}")])
+def test_structures_appended_in_a_traced_loop(element, shown):
+    def f(m):
+        out = []
+        for row in m:
+            out.append(element(row))
+        return out[0]
+    assert error_of(f, td.ones((3, 2))) == (f"append: the element is {shown}, and a list that a traced loop appends to holds tensors\n  at line 3\n"
+                                            "  append each part to a list of its own")

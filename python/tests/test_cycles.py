@@ -456,3 +456,39 @@ def test_a_variable_takes_no_other_attributes():
     variable = td.Variable(1.0)
     with pytest.raises(AttributeError, match="'Variable' object has no attribute 'vlaue'"):
         variable.vlaue = 2
+
+
+class Labelled(np.ndarray):
+    """An array with attributes, which `base` is no part of."""
+
+    base = None
+
+
+def labelled(owner):
+    array = np.arange(6.0).reshape(2, 3).view(Labelled)
+    array.owner, owner.array = owner, array
+    return array
+
+
+@pytest.mark.parametrize("share", [td.asarray, td.constant, lambda a: td.asarray(a[1:]), lambda a: td.asarray(a).T, lambda a: td.asarray(np.asarray(a))])
+def test_a_tensor_over_an_array_with_attributes_holds_only_its_memory(share):
+    owner = Owner()
+    gone = weakref.ref(owner)
+    array = labelled(owner)
+    owner.tensors = [share(array), share(array)]
+    kept, values = owner.tensors[0], np.array(share(array))
+    del owner, array
+    gc.collect()
+    assert gone() is None
+    np.testing.assert_array_equal(kept, values)
+
+
+def test_a_tensor_over_a_file_mapped_by_numpy_holds_the_map(tmp_path):
+    np.save(tmp_path / "a.npy", np.arange(6.0))
+    array = np.load(tmp_path / "a.npy", mmap_mode="r")
+    array.tensor = kept = td.asarray(array)
+    gone = weakref.ref(array)
+    del array
+    gc.collect()
+    assert gone() is None
+    np.testing.assert_array_equal(kept, np.arange(6.0))

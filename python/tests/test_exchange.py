@@ -77,7 +77,7 @@ class Owner(np.ndarray):
 def test_the_owner_is_released_with_the_last_tensor():
     gc.disable()
     try:
-        a = np.ones(100, np.float32).view(Owner)
+        a = np.ones(100, np.float32).view(Owner).copy()  # A view would give its memory without itself.
         alive = weakref.ref(a)
         t = td.asarray(a)
         part = t[10:]
@@ -90,7 +90,7 @@ def test_the_owner_is_released_with_the_last_tensor():
 
 
 def test_a_tensor_released_by_another_thread_releases_the_owner():
-    a = np.ones(1 << 16, np.float32).view(Owner)
+    a = np.ones(1 << 16, np.float32).view(Owner).copy()
     alive = weakref.ref(a)
     box = [td.asarray(a)]
     del a
@@ -164,7 +164,7 @@ def test_dlpack_with_numpy():
 
 
 def test_an_unused_capsule_gives_its_tensor_back():
-    a = np.ones(10, np.float32).view(Owner)
+    a = np.ones(10, np.float32).view(Owner).copy()
     alive = weakref.ref(a)
     capsules = [td.asarray(a).__dlpack__(), td.asarray(a).__dlpack__(max_version=(1, 0))]
     del a

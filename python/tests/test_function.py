@@ -208,6 +208,26 @@ def test_a_budget_that_nothing_fits_has_its_numbers():
     assert isinstance(caught.value, td.UserError) and caught.value.file == __file__
 
 
+def test_plans_know_the_work_that_runs_count():
+    def layers(x, w):
+        values = [x]
+        for _ in range(8):
+            values.append(td.tanh(values[-1] @ w))
+        total = values[-1]
+        for value in reversed(values):
+            total = td.tanh(total @ w) * value
+        return total
+
+    arguments = td.ones((64, 64)), td.ones((64, 64))
+    usual = td.function(layers).plan(*arguments)
+    step = td.function(layers, budget=usual.floor)
+    plan, (_, profile) = step.plan(*arguments), step.profile(*arguments)
+    assert plan.flop > usual.flop > 16 * 2 * 64 ** 3
+    assert (plan.flop, plan.bytes_moved) == (profile.flop, profile.bytes_moved)
+    assert sum(each.flop for each in profile.steps) == profile.flop
+    assert sum(each.bytes_moved for each in profile.steps) == profile.bytes_moved
+
+
 def test_the_budget_that_an_error_names_can_be_pasted():
     def f(x):
         return x + 1

@@ -1,5 +1,6 @@
 """Type checkers know the package: the stubs are right, and a wrong program is found."""
 import os
+import shutil
 import subprocess
 import sys
 
@@ -33,3 +34,13 @@ def test_mypy_accepts_what_is_right_and_finds_what_is_wrong(tmp_path):
 def test_the_package_says_that_it_has_types():
     folder = os.path.dirname(td.__file__)
     assert os.path.exists(os.path.join(folder, "py.typed")) and os.path.exists(os.path.join(folder, "_core", "__init__.pyi"))
+
+
+def test_the_stubs_themselves_are_right(tmp_path):
+    stubs = os.path.join(os.path.dirname(td.__file__), "_core")
+    shutil.copytree(stubs, tmp_path / "_core")  # Where mypy does not take them for an installed package.
+    for file in tmp_path.glob("_core/**/*.pyi"):
+        file.write_text(file.read_text().replace("tidemark._core", "_core"))
+    done = subprocess.run([sys.executable, "-m", "mypy", "--cache-dir", str(tmp_path / "cache"), "_core"], cwd=tmp_path, env={"PATH": os.environ["PATH"]},
+                          capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout

@@ -1,13 +1,12 @@
 """A random program from a seed.
 
-Every op has a function here that emits one statement of it (and what the statement needs). Each value
+Every op has a function that emits one statement of it (and what the statement needs): see generate_ops. Each value
 carries a bound on its magnitude, so that programs stay where functions are smooth and numbers small.
 """
 
 import random
 
-from program_text import (NAME_LISTS, Block, Input, Program, Size, Statement, is_number, names_used, plain, shape_text,
-                          walk)
+from program_text import Input, Program, Size, Statement, is_number, names_used, shape_text, walk
 
 INTS = ("i32", "i64")
 LAYOUTS = ("plain", "plain", "turned", "stepped", "sliced", "backwards")

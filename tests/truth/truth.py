@@ -6,7 +6,8 @@ import numpy as np
 from jax import lax
 
 import evaluate
-from meaning import DTYPES, Bottom, Meaning, V
+from meaning import Meaning
+from meaning_values import DTYPES, Bottom, V
 
 MASK = (1 << 64) - 1
 # How far each rounding is put off, in parts of the value: 16 units in the last place; of 16-bit floats,

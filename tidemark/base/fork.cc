@@ -88,7 +88,8 @@ void before_fork() {
 }
 
 void after_fork() {
-  if (forks == 0 || --forks > 0) return;
+  if (forks == 0) return;
+  if (--forks > 0) return;
   if (gate.running != nullptr) gate.running->after();
   open_gate();
 }

@@ -19,10 +19,9 @@ using detail::type_of;
 
 // `count` elements from `begin` on along one axis, as a view.
 Tensor part_of(const Tensor& x, int64_t axis, Dim begin, Dim count, int64_t step, Source at) {
-  const Shape shape = x.shape();
-  DimList begins(static_cast<size_t>(shape.rank()), 0);
+  Shape sizes = x.shape();
+  DimList begins(static_cast<size_t>(sizes.rank()), 0);
   AxisList steps(begins.size(), 1);
-  Shape sizes = shape;
   begins[static_cast<size_t>(axis)] = begin;
   steps[static_cast<size_t>(axis)] = step;
   sizes.set(axis, count);
@@ -97,7 +96,7 @@ Tensor diag(const Operand& x, int64_t offset, Source at) {
 
 Tensor roll(const Operand& x, int64_t shift, std::optional<int64_t> axis, Source at) {
   const SourceScope scope(at);
-  const Tensor tensor = tensor_of(x, at);
+  Tensor tensor = tensor_of(x, at);
   if (!axis) return reshape(roll(reshape(tensor, {-1}), shift, 0), tensor.shape());
   const int64_t plain = axis_of(tensor, *axis, "roll", at);
   const auto size = int64_t{tensor.shape()[plain]};
@@ -202,7 +201,7 @@ Tensor cdist(const Operand& a, const Operand& b, Source at) {
 
 Tensor nan_to_num(const Operand& x, const NanToNumOptions& options, Source at) {
   const SourceScope scope(at);
-  const Tensor tensor = tensor_of(x, at);
+  Tensor tensor = tensor_of(x, at);
   if (is_complex(tensor.dtype()))
     return view_as_complex(nan_to_num(view_as_real(tensor), options, at));
   if (!is_float(tensor.dtype())) return tensor;

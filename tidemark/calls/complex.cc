@@ -12,7 +12,6 @@ namespace tidemark {
 namespace {
 
 using detail::tensor_of;
-using detail::type_of;
 
 // The dtype of the parts of a complex number made of two real ones.
 DType part_of_two(const Operand& a, const Operand& b, std::string_view name, Source at) {
@@ -59,7 +58,7 @@ Tensor imag(const Operand& z, Source at) {
 
 Tensor conj(const Operand& z, Source at) {
   const SourceScope scope(at);
-  const Tensor tensor = tensor_of(z, at);
+  Tensor tensor = tensor_of(z, at);
   if (!is_complex(tensor.dtype())) return tensor;
   const detail::Parts parts = detail::parts_of(tensor, part_dtype(tensor.dtype()), at);
   return detail::joined({parts.re, negative(parts.im)}, at);

@@ -1,7 +1,6 @@
 // batch: several elements as one with a new first axis, copied row by row into one block, or a view
 // if they are contiguous.
 #include <algorithm>
-#include <numeric>
 
 #include "tidemark/data/stage.h"
 
@@ -24,14 +23,7 @@ class BatchStage final : public Stage {
     const int64_t begin = index * size_;
     const int64_t end = std::min(begin + size_, *input().count());
     if (input().has_views()) return input().view(begin, end, pass).value();
-    Element first = input().at(begin, pass);
-    RowBlock block(first, end - begin, source());
-    write_row(first, block.from(0), 0);
-    first = {};
-    std::vector<int64_t> rest(static_cast<size_t>(end - begin - 1));
-    std::iota(rest.begin(), rest.end(), begin + 1);
-    input().gather(rest, block.from(1), pass);
-    return block.take(end - begin);
+    return stacked(input(), {.begin = begin, .rows = end - begin}, pass, source());
   }
 
   std::optional<ElementType> type() const override {

@@ -28,30 +28,25 @@ int64_t known_bytes_of(const Stage& stage) {
   return sum;
 }
 
-class InterleaveStage final : public Stage {
+class InterleaveStage final : public MeasuredStage {
  public:
   InterleaveStage(StagePtr input, StageFunction f, InterleaveOptions options, Source at)
-      : Stage(cat("interleave(", options.cycle, ")"), {std::move(input)}, at),
+      : MeasuredStage(cat("interleave(", options.cycle, ")"), {std::move(input)}, at),
         f_(std::move(f)),
         options_(options) {}
 
   CursorPtr open(const Pass& pass) const override;
-  std::optional<int64_t> count() const override { return std::nullopt; }
-  std::optional<ElementType> type() const override { return noted_.type(); }
-  std::optional<Element> sample() const override { return std::nullopt; }
-  StageBytes bytes() const override {
-    const auto type = noted_.type();
-    if (!type) return states_unknown(0, "known after the first element");
-    return states(options_.cycle * noted_.working_bytes(),
-                  cat("up to ", options_.cycle, " datasets of ", Bytes(noted_.working_bytes()),
-                      ", elements ", text_of(type->leaves)));
-  }
 
  private:
   class InterleaveCursor;
+  // The working bytes are those of one dataset.
+  StageBytes bytes_for(const ElementType& element) const override {
+    return states(options_.cycle * noted_.working_bytes(),
+                  cat("up to ", options_.cycle, " datasets of ", Bytes(noted_.working_bytes()),
+                      ", elements ", text_of(element.leaves)));
+  }
   StageFunction f_;
   InterleaveOptions options_;
-  mutable MeasuredType noted_;  // The working bytes are those of one dataset.
 };
 
 class InterleaveStage::InterleaveCursor final : public Cursor {

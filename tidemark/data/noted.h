@@ -42,4 +42,22 @@ class MeasuredType {
   int64_t working_bytes_ = 0;
 };
 
+// A stage of which nothing is known before elements are made.
+class MeasuredStage : public Stage {
+ public:
+  using Stage::Stage;
+  std::optional<int64_t> count() const final { return std::nullopt; }
+  std::optional<ElementType> type() const final { return noted_.type(); }
+  std::optional<Element> sample() const final { return std::nullopt; }
+  StageBytes bytes() const final {
+    const std::optional<ElementType> type = noted_.type();
+    return type ? bytes_for(*type) : states_unknown(0, "known after the first element");
+  }
+
+ protected:
+  virtual StageBytes bytes_for(const ElementType& element) const = 0;
+
+  mutable MeasuredType noted_;
+};
+
 }  // namespace tidemark::data

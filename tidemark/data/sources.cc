@@ -144,25 +144,20 @@ class NumbersStage final : public Stage {
 };
 
 // The values of a user's function, until it returns an empty one.
-class GeneratedStage final : public Stage {
+class GeneratedStage final : public MeasuredStage {
  public:
   GeneratedStage(std::function<ElementSource()> make, Source at)
-      : Stage("from_generator", {}, at), make_(std::move(make)) {}
+      : MeasuredStage("from_generator", {}, at), make_(std::move(make)) {}
 
   CursorPtr open(const Pass& pass) const override;
-  std::optional<int64_t> count() const override { return std::nullopt; }
-  std::optional<ElementType> type() const override { return noted_.type(); }
-  std::optional<Element> sample() const override { return std::nullopt; }
-  StageBytes bytes() const override {
-    const auto type = noted_.type();
-    if (!type) return states_unknown(0, "known after the first element");
-    return states(noted_.working_bytes(), cat("1 element ", text_of(type->leaves)));
-  }
 
  private:
   class GeneratedCursor;
+  StageBytes bytes_for(const ElementType& element) const override {
+    return states(noted_.working_bytes(), cat("1 element ", text_of(element.leaves)));
+  }
+
   std::function<ElementSource()> make_;
-  mutable MeasuredType noted_;
 };
 
 class GeneratedStage::GeneratedCursor final : public Cursor {

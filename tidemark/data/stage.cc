@@ -109,6 +109,18 @@ int64_t Cursor::read(const RowTarget& to, int64_t rows) {
 
 std::optional<Element> Cursor::view(int64_t) { return std::nullopt; }
 
+Element stacked(const Stage& stage, const RowsOf& which, const Pass& pass, Source at) {
+  Element first = stage.at(which.begin, pass);
+  RowBlock block(first, which.rows, at);
+  write_row(first, block.from(0), 0);
+  first = {};
+  std::vector<int64_t> rest(static_cast<size_t>(which.rows - 1));
+  for (size_t i = 0; i < rest.size(); ++i)
+    rest[i] = which.begin + (static_cast<int64_t>(i) + 1) * which.stride;
+  stage.gather(rest, block.from(1), pass);
+  return block.take(which.rows);
+}
+
 IndexCursor::IndexCursor(const Stage& stage, const Pass& pass)
     : stage_(stage), pass_(pass), end_(stage.count().value()) {}
 

@@ -166,6 +166,13 @@ class Stage {
   Source at_;
 };
 
+// Elements of a stage that is read by index: `rows` of them from `begin` on, every `stride`-th.
+struct RowsOf {
+  int64_t begin = 0, rows = 0, stride = 1;
+};
+// Copies them into one element with a new first axis; there is at least one.
+Element stacked(const Stage& stage, const RowsOf& which, const Pass& pass, Source at);
+
 // The cursor over stages that can be read by index.
 class IndexCursor final : public Cursor {
  public:

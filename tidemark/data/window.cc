@@ -1,7 +1,6 @@
 // window: successive elements as one with a new first axis; windows may overlap.
 #include <algorithm>
 #include <deque>
-#include <numeric>
 
 #include "tidemark/data/stage.h"
 
@@ -26,15 +25,7 @@ class WindowStage final : public Stage {
     const int64_t left = *input().count() - begin;
     const int64_t rows = std::min(size_, (left - 1) / stride() + 1);
     if (is_view()) return input().view(begin, begin + rows, pass).value();
-    Element first = input().at(begin, pass);
-    RowBlock block(first, rows, source());
-    write_row(first, block.from(0), 0);
-    first = {};
-    std::vector<int64_t> rest(static_cast<size_t>(rows - 1));
-    for (size_t i = 0; i < rest.size(); ++i)
-      rest[i] = begin + (static_cast<int64_t>(i) + 1) * stride();
-    input().gather(rest, block.from(1), pass);
-    return block.take(rows);
+    return stacked(input(), {.begin = begin, .rows = rows, .stride = stride()}, pass, source());
   }
 
   std::optional<ElementType> type() const override {

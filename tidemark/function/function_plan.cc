@@ -251,11 +251,9 @@ bool PlanMaker::fits_at(const ProgramKey& key, int64_t first) const {
   return trace->admits(sizes) && program_at(key, sizes)->peak_bytes() <= budget->bytes().count;
 }
 
-int64_t PlanMaker::largest(const ProgramKey& key, Source at) const {
-  if (key.sizes().empty())
-    throw UserError(cat("largest: ", name, " has no open size"), at,
-                    "open one: td::function(f, {.input_signature = {td::spec({td::open, 784})}})");
-  int64_t found = 0, below = 0, above = std::max<int64_t>(1, key.sizes()[0]);
+// Looks upward from `below`, by doubling, then between what fits and what does not.
+int64_t PlanMaker::largest_from(const ProgramKey& key, int64_t below, int64_t above) const {
+  int64_t found = below;
   while (above <= (int64_t{1} << 40) && fits_at(key, above)) {
     found = below = above;
     above *= 2;
@@ -268,6 +266,29 @@ int64_t PlanMaker::largest(const ProgramKey& key, Source at) const {
     const bool is_too_small = found == 0 && !trace->admits(sizes_with(key, middle));
     (fits || is_too_small ? below : above) = middle;
   }
+  return found;
+}
+
+// A batch is computed in parts if these are equal and whole blocks of its sums, so that it may fit
+// where fewer rows do not. Nothing if there is none.
+std::optional<int64_t> PlanMaker::next_of_equal_parts(const ProgramKey& key, int64_t size) const {
+  constexpr int64_t most = 4096;  // Sixteen parts of 256 rows.
+  int64_t last = size + 1;
+  for (int64_t unit = 2; unit <= most; unit *= 2) {
+    const int64_t next = (size / unit + 1) * unit;
+    if (next != last && fits_at(key, next)) return next;
+    last = next;
+  }
+  return {};
+}
+
+int64_t PlanMaker::largest(const ProgramKey& key, Source at) const {
+  if (key.sizes().empty())
+    throw UserError(cat("largest: ", name, " has no open size"), at,
+                    "open one: td::function(f, {.input_signature = {td::spec({td::open, 784})}})");
+  int64_t found = largest_from(key, 0, std::max<int64_t>(1, key.sizes()[0]));
+  while (const auto next = found > 0 ? next_of_equal_parts(key, found) : std::nullopt)
+    found = largest_from(key, *next, *next + 1);
   if (found > 0) check_serves("largest", sizes_with(key, found + 1), at);
   return found;
 }

@@ -51,6 +51,8 @@ struct PlanMaker {
   void check_serves(const char* call, std::span<const int64_t> sizes, Source at) const;
   SizeList sizes_with(const ProgramKey& key, int64_t first) const;
   bool fits_at(const ProgramKey& key, int64_t first) const;
+  int64_t largest_from(const ProgramKey& key, int64_t below, int64_t above) const;
+  std::optional<int64_t> next_of_equal_parts(const ProgramKey& key, int64_t size) const;
 };
 
 }  // namespace tidemark::detail

@@ -204,6 +204,7 @@ class LayoutBuilder {
   TaskPlan plan_group(const Node& node, std::span<const ArrayRef> operands,
                       std::span<const ArrayRef> results, bool shared);
   // control.cc
+  size_t begin_control(run::Step::Kind kind, size_t control, std::string_view name, Source at);
   void add_cond(Scope& scope, int32_t number);
   size_t updated_by(const Node& node, size_t result, Scope& scope);
   void add_map(Scope& scope, int32_t number);
@@ -245,6 +246,36 @@ class LayoutBuilder {
   Destination stack_element(int32_t place, const TensorType& element,
                             std::vector<run::Walk>& walks);
   void count_as_saved(int32_t number);
+  // Where a loop, forward or reverse, has its data.
+  struct LoopPlaces {
+    const Node& node;
+    int32_t number;
+    std::vector<CarryPlaces> carried = {};
+    std::vector<SliceView> slices = {};
+    std::vector<Destination> destinations = {};  // Of the results of its body.
+    std::vector<int32_t> kept = {};              // Memory in use during the whole loop.
+    int32_t trip = kNone;
+    size_t first_capture = 0;  // Among the inputs of the node.
+  };
+  // A region of a loop, by its number, and the memories of its parameters after the trip's number.
+  struct LoopPart {
+    size_t region = 0;
+    std::span<const int32_t> states;
+    bool takes_slices = false;
+  };
+  // Memories of states.
+  struct ReverseStates {
+    std::vector<int32_t> now;
+    std::vector<Destination> next;
+  };
+  run::Address new_trip(LoopPlaces& places);
+  void walk_slices(LoopPlaces& places, size_t first_input, std::span<const Value> parameters,
+                   std::vector<run::Walk>& walks);
+  void expect_carries(LoopPlaces& places, std::span<const Value> parameters);
+  void add_part(LoopPlaces& places, const LoopPart& part, std::vector<Destination>& destinations);
+  void end_loop(const LoopPlaces& places, const std::vector<size_t>& copied);
+  void place_stacks(std::span<const int32_t> stacks, LoopPlaces& places, run::Loop& loop);
+  void place_loop(Scope& scope, LoopPlaces& places, run::Loop& loop);
   void add_loop(Scope& scope, int32_t number);
   void list_kept(const Node& node);
   void keep_checkpoints(Scope& scope, int32_t number, run::Loop& loop, std::vector<int32_t>& kept);
@@ -252,6 +283,9 @@ class LayoutBuilder {
   int32_t own(const Node& node, Value value, const Scope& scope);
   run::Reverse::State state_of(const Node& node, size_t number, const Scope& scope,
                                std::vector<int32_t>& kept);
+  void place_states(Scope& scope, const Node& node, run::Reverse& walk, std::vector<int32_t>& kept,
+                    ReverseStates& states);
+  void place_reverse(Scope& scope, LoopPlaces& places, run::Reverse& walk);
   void add_reverse(Scope& scope, int32_t number);
   // results.cc
   bool can_hold(const Destination& destination, int32_t root);

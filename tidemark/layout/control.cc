@@ -211,6 +211,19 @@ int64_t bodies_at_once(const Graph& graph, RegionId body, int64_t trips, int thr
 
 }  // namespace
 
+// Adds the step of a loop or a map, whose steps follow, and returns its number.
+size_t LayoutBuilder::begin_control(run::Step::Kind kind, size_t control, std::string_view name,
+                                    Source at) {
+  const auto number = static_cast<size_t>(now());
+  run::Step step;
+  step.kind = kind;
+  step.control = static_cast<int32_t>(control);
+  step.source = at;
+  step.name = std::string(name);
+  program_->steps.push_back(std::move(step));
+  return number;
+}
+
 // Reserves the arenas of a map's bodies in one memory. Their size is set after the body is added.
 run::Map::BodyArena LayoutBuilder::new_body_arena(int32_t memory_number, Source at,
                                                   std::vector<int32_t>& kept) {
@@ -245,31 +258,17 @@ void LayoutBuilder::add_map(Scope& scope, int32_t number) {
   for (size_t r = 0; r < node.results.size(); ++r) {
     const int32_t place = choose(node, {number, static_cast<int16_t>(r)}, scope);
     kept.push_back(place);
-    const TensorType& type = graph_.type(body.results[r]);
-    map.walks.push_back(
-        {.reg = new_register(), .base = memory(place).address, .stride = bytes_of(type)});
-    destinations.push_back(
-        {.spare = new_memory({.address = {map.walks.back().reg, run::kNoBuffer, 0},
-                              .room = Room::part(bytes_of(type)),
-                              .writable = false,
-                              .buffers = memory(place).buffers,
-                              .device = memory(place).device})});
+    destinations.push_back(stack_element(place, graph_.type(body.results[r]), map.walks));
   }
   map.arenas.push_back(new_body_arena(device::kHostMemory, at, kept));
   if (interface_.home != device::kHostMemory)
     map.arenas.push_back(new_body_arena(interface_.home, at, kept));
 
-  const auto index = static_cast<size_t>(now());
-  run::Step step;
-  step.kind = run::Step::Kind::map;
-  step.control = static_cast<int32_t>(program_->maps.size());
-  step.source = at;
-  step.name = "map";
-  if (map.automatic)
-    step.name += cat(", ", map.alive, map.alive == 1 ? " body" : " bodies at once");
-  if (!why.empty()) step.name += cat(", slice by slice: ", std::string(why.begin(), why.end()));
-  step.middle = now() + 1;
-  program_->steps.push_back(std::move(step));
+  std::string name = "map";
+  if (map.automatic) name += cat(", ", map.alive, map.alive == 1 ? " body" : " bodies at once");
+  if (!why.empty()) name += cat(", slice by slice: ", std::string(why.begin(), why.end()));
+  const size_t step = begin_control(run::Step::Kind::map, program_->maps.size(), name, at);
+  program_->steps[step].middle = now();
   program_->maps.push_back(map);
   const int32_t outer_arena = std::exchange(arena_, static_cast<int32_t>(program_->maps.size()));
   program_->maps.back().arena = arena_;
@@ -278,7 +277,7 @@ void LayoutBuilder::add_map(Scope& scope, int32_t number) {
   add_region(inner);
   side_by_side_ = outer_side_by_side;
   arena_ = outer_arena;
-  program_->steps[index].end = now();
+  program_->steps[step].end = now();
   for (const int32_t number_kept : kept) extend_to_now(number_kept);
 }
 

@@ -207,6 +207,56 @@ void LayoutBuilder::count_as_saved(int32_t number) {
     program_->buffers[static_cast<size_t>(buffer)].byte_class = ByteClass::saved;
 }
 
+run::Address LayoutBuilder::new_trip(LoopPlaces& places) {
+  places.trip = new_host_buffer(kTrip, places.node.source, "trip");
+  places.kept.push_back(places.trip);
+  return memory(places.trip).address;
+}
+
+// The slices that trips read of scanned arrays, which are the node's inputs from `first_input` on;
+// captures follow them.
+void LayoutBuilder::walk_slices(LoopPlaces& places, size_t first_input,
+                                std::span<const Value> parameters, std::vector<run::Walk>& walks) {
+  const Node& node = places.node;
+  for (size_t k = 0; k < parameters.size(); ++k) {
+    const bool is_next_state =
+        std::any_of(places.carried.begin(), places.carried.end(),
+                    [&](const CarryPlaces& each) { return each.slice == static_cast<int32_t>(k); });
+    places.slices.push_back(walk_array(node.inputs[first_input + k], graph_.type(parameters[k]),
+                                       node.source, walks, places.kept, is_next_state));
+  }
+  places.first_capture = first_input + parameters.size();
+}
+
+void LayoutBuilder::expect_carries(LoopPlaces& places, std::span<const Value> parameters) {
+  for (size_t k = 0; k < parameters.size(); ++k)
+    places.destinations.push_back({.place = places.carried[k].inside,
+                                   .place_root = id(parameters[k]),
+                                   .spare = places.carried[k].spare});
+}
+
+// Adds the steps of one region of a loop.
+void LayoutBuilder::add_part(LoopPlaces& places, const LoopPart& part,
+                             std::vector<Destination>& destinations) {
+  const RegionId region = places.node.regions[part.region];
+  const std::vector<Value>& parameters = graph_.regions[static_cast<size_t>(region)].parameters;
+  show_in(parameters[0],
+          trip_seen(parameters[0], region, places.trip, places.kept, places.node.source));
+  size_t next = 1;
+  for (const int32_t state : part.states) show_in(parameters[next++], state);
+  if (part.takes_slices)
+    for (const SliceView& slice : places.slices) show_slice(parameters[next++], slice);
+  for (size_t i = next; i < parameters.size(); ++i)
+    hand_in(parameters[i], places.node.inputs[places.first_capture + i - next]);
+  Scope inner{.region = region, .destinations = destinations};
+  add_region(inner);
+}
+
+void LayoutBuilder::end_loop(const LoopPlaces& places, const std::vector<size_t>& copied) {
+  copy_carries(places.number, places.carried, copied);
+  for (const int32_t number : places.kept) extend_to_now(number);
+}
+
 // ---- forward ------------------------------------------------------------------------------------
 
 // A carry whose state is stacked at the start of every trip is computed in the rows of the stack. A
@@ -251,111 +301,87 @@ std::vector<LayoutBuilder::CarryPlaces> LayoutBuilder::carries_of_loop(
   return carried;
 }
 
-void LayoutBuilder::add_loop(Scope& scope, int32_t number) {
-  const Node& node = graph_.nodes[static_cast<size_t>(number)];
-  const Source at = node.source;
+// Stacked results, and the last states that are rows of them.
+void LayoutBuilder::place_stacks(std::span<const int32_t> stacks, LoopPlaces& places,
+                                 run::Loop& loop) {
+  const Region& body = graph_.regions[static_cast<size_t>(places.node.regions[0])];
+  const size_t carries = places.carried.size();
+  for (size_t e = 0; e < stacks.size(); ++e) {
+    places.kept.push_back(stacks[e]);
+    const TensorType& element = graph_.type(body.results[carries + e]);
+    places.destinations.push_back(stack_element(stacks[e], element, loop.walks));
+    for (size_t k = 0; k < carries; ++k) {
+      if (places.carried[k].stack != static_cast<int32_t>(e)) continue;
+      loop.carries[k].stack = static_cast<int32_t>(loop.walks.size() - 1);
+      places.destinations.back().place = places.carried[k].inside;
+    }
+  }
+}
+
+// Carries, slices and results of a loop's body.
+void LayoutBuilder::place_loop(Scope& scope, LoopPlaces& places, run::Loop& loop) {
+  const Node& node = places.node;
   const LoopAttrs attrs(node);
   const auto carries = static_cast<size_t>(attrs.carries);
-  const auto slices = static_cast<size_t>(attrs.slices);
+  const std::span<const Value> parameters =
+      graph_.regions[static_cast<size_t>(node.regions[0])].parameters;
+  if (loop.counted) loop.count = host_address(node.inputs[0], node.source, places.kept);
+  std::vector<int32_t> stacks;
+  places.carried = start_carries(scope, places.number, attrs.first_carry(),
+                                 carries_of_loop(scope, places.number, stacks));
+  loop.carries = move_carries(node, places.carried, places.kept);
+  loop.trip = new_trip(places);
+  walk_slices(places, attrs.first_carry() + carries,
+              parameters.subspan(1 + carries, static_cast<size_t>(attrs.slices)), loop.walks);
+  expect_carries(places, parameters.subspan(1, carries));
+  // The initial state of a trip still exists after it.
+  for (const size_t k : attrs.kept_carries()) places.destinations[k].place = kNone;
+  for (size_t k = 0; k < carries; ++k) {
+    const CarryPlaces& carry = places.carried[k];
+    Destination& destination = places.destinations[k];
+    if (carry.stack >= 0) destination.place = kNone;
+    if (carry.slice < 0) continue;
+    destination.place = places.slices[static_cast<size_t>(carry.slice)].memory;
+    loop.carries[k].follows = memory(destination.place).address.reg;
+  }
+  place_stacks(stacks, places, loop);
+  keep_checkpoints(scope, places.number, loop, places.kept);
+}
+
+void LayoutBuilder::add_loop(Scope& scope, int32_t number) {
+  const Node& node = graph_.nodes[static_cast<size_t>(number)];
+  const LoopAttrs attrs(node);
   run::Loop loop;
   loop.trips = attrs.trips.known_or(-1);
   loop.reverse = attrs.reverse;
   loop.counted = attrs.counted;
   loop.tested = node.regions.size() > 1;
   loop.memory = interface_.home;
-  const Region& body = graph_.regions[static_cast<size_t>(node.regions[0])];
   list_kept(node);
-  size_t next_input = attrs.first_carry();
   if (add_scalar_loop(scope, number, loop)) return;
-  std::vector<int32_t> kept;  // Memory in use during the whole loop.
-  if (loop.counted) loop.count = host_address(node.inputs[0], at, kept);
-  std::vector<int32_t> stacks;
-  std::vector<CarryPlaces> carried =
-      start_carries(scope, number, next_input, carries_of_loop(scope, number, stacks));
-  next_input += carries;
-  loop.carries = move_carries(node, carried, kept);
-  const int32_t trip = new_host_buffer(kTrip, at, "trip");
-  loop.trip = memory(trip).address;
-  kept.push_back(trip);
-  std::vector<SliceView> walked;
-  for (size_t k = 0; k < slices; ++k) {
-    const Value parameter = body.parameters[1 + carries + k];
-    const bool is_next_state =
-        std::any_of(carried.begin(), carried.end(),
-                    [&](const CarryPlaces& each) { return each.slice == static_cast<int32_t>(k); });
-    walked.push_back(walk_array(node.inputs[next_input + k], graph_.type(parameter), at, loop.walks,
-                                kept, is_next_state));
-  }
-  next_input += slices;
-  std::vector<Destination> destinations;
-  for (size_t k = 0; k < carries; ++k) {
-    destinations.push_back({.place = carried[k].inside,
-                            .place_root = id(body.parameters[1 + k]),
-                            .spare = carried[k].spare});
-  }
-  // The initial state of a trip still exists after it.
-  for (const size_t k : attrs.kept_carries()) destinations[k].place = kNone;
-  for (size_t k = 0; k < carries; ++k) {
-    if (carried[k].stack >= 0) destinations[k].place = kNone;
-    if (carried[k].slice < 0) continue;
-    destinations[k].place = walked[static_cast<size_t>(carried[k].slice)].memory;
-    loop.carries[k].follows = memory(destinations[k].place).address.reg;
-  }
-  for (size_t e = 0; e < stacks.size(); ++e) {
-    kept.push_back(stacks[e]);
-    const TensorType& element = graph_.type(body.results[carries + e]);
-    destinations.push_back(stack_element(stacks[e], element, loop.walks));
-    for (size_t k = 0; k < carries; ++k) {
-      if (carried[k].stack != static_cast<int32_t>(e)) continue;
-      loop.carries[k].stack = static_cast<int32_t>(loop.walks.size() - 1);
-      destinations.back().place = carried[k].inside;
-    }
-  }
-  keep_checkpoints(scope, number, loop, kept);
-  int32_t test = kNone;
+  LoopPlaces places{.node = node, .number = number};
+  place_loop(scope, places, loop);
+  std::vector<Destination> tests;
   if (loop.tested) {
-    test = new_host_buffer(kTest, at, "loop condition");
-    loop.condition = memory(test).address;
-    kept.push_back(test);
+    places.kept.push_back(new_host_buffer(kTest, node.source, "loop condition"));
+    loop.condition = memory(places.kept.back()).address;
+    tests.push_back({.spare = places.kept.back(), .crosses = true});
   }
 
-  const auto index = static_cast<size_t>(now());
-  run::Step step;
-  step.kind = run::Step::Kind::loop;
-  step.control = static_cast<int32_t>(program_->loops.size());
-  step.source = at;
-  step.name = "loop";
-  program_->steps.push_back(std::move(step));
-  const auto own = static_cast<size_t>(program_->steps[index].control);
+  const size_t own = program_->loops.size();
+  const size_t step = begin_control(run::Step::Kind::loop, own, "loop", node.source);
   program_->loops.emplace_back();
-  const auto hand_in_common = [&](size_t which) {
-    const Region& region = graph_.regions[static_cast<size_t>(node.regions[which])];
-    show_in(region.parameters[0],
-            trip_seen(region.parameters[0], node.regions[which], trip, kept, at));
-    for (size_t k = 0; k < carries; ++k) show_in(region.parameters[1 + k], carried[k].inside);
-  };
-  if (loop.tested) {
-    const Region& condition = graph_.regions[static_cast<size_t>(node.regions[1])];
-    hand_in_common(1);
-    for (size_t i = 1 + carries; i < condition.parameters.size(); ++i)
-      hand_in(condition.parameters[i], node.inputs[next_input + i - 1 - carries]);
-    std::vector<Destination> tests = {{.spare = test, .crosses = true}};
-    Scope inner{.region = node.regions[1], .destinations = tests};
-    add_region(inner);
-  }
-  program_->steps[index].middle = now();
-  hand_in_common(0);
-  for (size_t k = 0; k < slices; ++k) show_slice(body.parameters[1 + carries + k], walked[k]);
-  for (size_t i = 1 + carries + slices; i < body.parameters.size(); ++i)
-    hand_in(body.parameters[i], node.inputs[next_input + i - 1 - carries - slices]);
-  Scope inner{.region = node.regions[0], .destinations = destinations};
-  add_region(inner);
-  program_->steps[index].end = now();
+  std::vector<int32_t> states;
+  for (const CarryPlaces& carry : places.carried) states.push_back(carry.inside);
+  if (loop.tested) add_part(places, {.region = 1, .states = states}, tests);
+  program_->steps[step].middle = now();
+  add_part(places, {.region = 0, .states = states, .takes_slices = true}, places.destinations);
+  program_->steps[step].end = now();
 
-  const std::vector<size_t> copied = settle_carries(number, carried, destinations, loop.carries);
+  const std::vector<size_t> copied =
+      settle_carries(number, places.carried, places.destinations, loop.carries);
   program_->loops[own] = std::move(loop);
-  copy_carries(number, carried, copied);
-  for (const int32_t number_kept : kept) extend_to_now(number_kept);
+  end_loop(places, copied);
 }
 
 // Adds the loop to the plan's list of loops that keep values for a gradient.
@@ -492,24 +518,11 @@ run::Reverse::State LayoutBuilder::state_of(const Node& node, size_t number, con
   return state;
 }
 
-void LayoutBuilder::add_reverse(Scope& scope, int32_t number) {
-  const Node& node = graph_.nodes[static_cast<size_t>(number)];
-  const Source at = node.source;
-  const ReverseAttrs attrs(node);
-  const auto carries = static_cast<size_t>(attrs.carries), backs = static_cast<size_t>(attrs.backs);
-  const Region& body = graph_.regions[static_cast<size_t>(node.regions[0])];
-  const Region& back = graph_.regions[static_cast<size_t>(node.regions[1])];
-  std::vector<int32_t> kept;  // Memory in use during the whole loop.
-  run::Reverse walk;
-  walk.reverse = attrs.reverse;
-  walk.slots = slots_of_marks(graph_.type(node.inputs[0]));
-  {
-    const InMemory host(*this, device::kHostMemory);
-    kept.push_back(own(node, node.inputs[0], scope));
-    walk.marks = memory(kept.back()).address;
-  }
-  std::vector<int32_t> now_at;
-  std::vector<Destination> next_at;
+// The registers through which a trip reads the states, and those through which it writes the next
+// ones.
+void LayoutBuilder::place_states(Scope& scope, const Node& node, run::Reverse& walk,
+                                 std::vector<int32_t>& kept, ReverseStates& states) {
+  const auto carries = static_cast<size_t>(ReverseAttrs(node).carries);
   for (size_t k = 0; k < carries; ++k) {
     walk.states.push_back(state_of(node, k, scope, kept));
     const run::Reverse::State& state = walk.states.back();
@@ -520,68 +533,67 @@ void LayoutBuilder::add_reverse(Scope& scope, int32_t number) {
                          .buffers = {},
                          .device = interface_.home});
     };
-    now_at.push_back(behind(state.now));
-    next_at.push_back({.spare = behind(state.next)});
+    states.now.push_back(behind(state.now));
+    states.next.push_back({.spare = behind(state.next)});
   }
-  size_t next_input = 1 + 2 * carries;
-  std::vector<CarryPlaces> carried =
-      start_carries(scope, number, next_input, std::vector<CarryPlaces>(backs));
-  next_input += backs;
-  walk.backs = move_carries(node, carried, kept);
-  const int32_t trip = new_host_buffer(kTrip, at, "trip");
-  walk.trip = memory(trip).address;
-  kept.push_back(trip);
-  std::vector<SliceView> slices;
-  for (size_t k = 0; k < static_cast<size_t>(attrs.slices); ++k) {
-    const TensorType& slice = graph_.type(body.parameters[1 + carries + k]);
-    slices.push_back(walk_array(node.inputs[next_input + k], slice, at, walk.walks, kept));
-  }
-  next_input += slices.size();
-  std::vector<Destination> destinations;
-  for (size_t k = 0; k < backs; ++k) {
-    destinations.push_back({.place = carried[k].inside,
-                            .place_root = id(back.parameters[1 + carries + k]),
-                            .spare = carried[k].spare});
-  }
-  for (size_t r = backs; r < node.results.size(); ++r) {
-    kept.push_back(choose(node, {number, static_cast<int16_t>(r)}, scope));
-    destinations.push_back(stack_element(kept.back(), graph_.type(back.results[r]), walk.walks));
-  }
+}
 
+// Carries, slices and results of the part that goes back.
+void LayoutBuilder::place_reverse(Scope& scope, LoopPlaces& places, run::Reverse& walk) {
+  const Node& node = places.node;
+  const ReverseAttrs attrs(node);
+  const auto carries = static_cast<size_t>(attrs.carries), backs = static_cast<size_t>(attrs.backs);
+  const Region& body = graph_.regions[static_cast<size_t>(node.regions[0])];
+  const Region& back = graph_.regions[static_cast<size_t>(node.regions[1])];
+  const size_t first_back = 1 + 2 * carries;
+  places.carried = start_carries(scope, places.number, first_back, std::vector<CarryPlaces>(backs));
+  walk.backs = move_carries(node, places.carried, places.kept);
+  walk.trip = new_trip(places);
+  walk_slices(places, first_back + backs,
+              std::span<const Value>(body.parameters)
+                  .subspan(1 + carries, static_cast<size_t>(attrs.slices)),
+              walk.walks);
+  expect_carries(places, std::span<const Value>(back.parameters).subspan(1 + carries, backs));
+  for (size_t r = backs; r < node.results.size(); ++r) {
+    places.kept.push_back(choose(node, {places.number, static_cast<int16_t>(r)}, scope));
+    places.destinations.push_back(
+        stack_element(places.kept.back(), graph_.type(back.results[r]), walk.walks));
+  }
+}
+
+void LayoutBuilder::add_reverse(Scope& scope, int32_t number) {
+  const Node& node = graph_.nodes[static_cast<size_t>(number)];
+  const ReverseAttrs attrs(node);
+  LoopPlaces places{.node = node, .number = number};
+  run::Reverse walk;
+  walk.reverse = attrs.reverse;
+  walk.slots = slots_of_marks(graph_.type(node.inputs[0]));
+  {
+    const InMemory host(*this, device::kHostMemory);
+    places.kept.push_back(own(node, node.inputs[0], scope));
+    walk.marks = memory(places.kept.back()).address;
+  }
+  ReverseStates states;
+  place_states(scope, node, walk, places.kept, states);
+  place_reverse(scope, places, walk);
   walk.trips = attrs.trips.known_or(-1);
   if (attrs.save == LoopAttrs::Save::every) walk.every = attrs.amount;
   walk.online = walk.every == 0 && keeps_online(graph_, node);
-  const auto index = static_cast<size_t>(now());
+
   const size_t own_number = program_->reverses.size();
-  run::Step step;
-  step.kind = run::Step::Kind::reverse;
-  step.control = static_cast<int32_t>(own_number);
-  step.source = at;
-  step.name = "reverse";
-  program_->steps.push_back(std::move(step));
+  const size_t step = begin_control(run::Step::Kind::reverse, own_number, "reverse", node.source);
   program_->reverses.emplace_back();
-  const auto add_part = [&](size_t which, size_t first_slice, std::vector<Destination>& to) {
-    const Region& region = graph_.regions[static_cast<size_t>(node.regions[which])];
-    show_in(region.parameters[0],
-            trip_seen(region.parameters[0], node.regions[which], trip, kept, at));
-    for (size_t k = 0; k < carries; ++k) show_in(region.parameters[1 + k], now_at[k]);
-    for (size_t k = 0; k < slices.size(); ++k)
-      show_slice(region.parameters[first_slice + k], slices[k]);
-    const size_t first_capture = first_slice + slices.size();
-    for (size_t i = first_capture; i < region.parameters.size(); ++i)
-      hand_in(region.parameters[i], node.inputs[next_input + i - first_capture]);
-    Scope inner{.region = node.regions[which], .destinations = to};
-    add_region(inner);
-  };
-  add_part(0, 1 + carries, next_at);
-  program_->steps[index].middle = now();
-  for (size_t k = 0; k < backs; ++k) show_in(back.parameters[1 + carries + k], carried[k].inside);
-  add_part(1, 1 + carries + backs, destinations);
-  program_->steps[index].end = now();
-  const std::vector<size_t> copied = settle_carries(number, carried, destinations, walk.backs);
+  add_part(places, {.region = 0, .states = states.now, .takes_slices = true}, states.next);
+  program_->steps[step].middle = now();
+  std::vector<int32_t> read = states.now;
+  for (const CarryPlaces& carry : places.carried) read.push_back(carry.inside);
+  add_part(places, {.region = 1, .states = read, .takes_slices = true}, places.destinations);
+  program_->steps[step].end = now();
+
+  const std::vector<size_t> copied =
+      settle_carries(number, places.carried, places.destinations, walk.backs);
   program_->reverses[own_number] = std::move(walk);
-  copy_carries(number, carried, copied);
-  for (const int32_t number_kept : kept) extend_to_now(number_kept);
+  end_loop(places, copied);
 }
 
 }  // namespace tidemark::compile

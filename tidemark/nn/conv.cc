@@ -19,6 +19,13 @@ Variable declared(const char* name, const Initializer& initializer, const Option
       {.name = detail::parameter_name(options.name, name), .dtype = options.dtype.variable}, at);
 }
 
+// The bias, if the layer has one.
+template <class Options>
+std::optional<Variable> declared_bias(Options& options, Source at) {
+  if (!options.use_bias) return {};
+  return declared("bias", detail::taken(options.bias_initializer), options, at);
+}
+
 // "3 x 5".
 template <size_t axes>
 std::string text_of(const WindowSize<axes>& window) {
@@ -92,12 +99,11 @@ template <size_t axes, bool transposed>
 ConvLayer<axes, transposed>::ConvLayer(int64_t filters, WindowSize<axes> window,
                                        ConvLayerOptions<axes> options, Source at)
     : kernel(declared("kernel", detail::taken(options.kernel_initializer), options, at)),
+      bias(declared_bias(options, at)),
       filters_(filters),
       window_(window),
       options_(std::move(options)),
       activation_(std::move(options_.activation)) {
-  if (options_.use_bias)
-    bias = declared("bias", detail::taken(options_.bias_initializer), options_, at);
   if (filters <= 0 || !is_positive(window) || options_.groups <= 0)
     refuse(kKind, options_.name,
            cat("cannot have ", filters, " filters of ", text_of(window), " in ", options_.groups,
@@ -145,11 +151,10 @@ template <size_t axes>
 DepthwiseConvLayer<axes>::DepthwiseConvLayer(WindowSize<axes> window,
                                              DepthwiseConvOptions<axes> options, Source at)
     : kernel(declared("kernel", detail::taken(options.kernel_initializer), options, at)),
+      bias(declared_bias(options, at)),
       window_(window),
       options_(std::move(options)),
       activation_(std::move(options_.activation)) {
-  if (options_.use_bias)
-    bias = declared("bias", detail::taken(options_.bias_initializer), options_, at);
   if (!is_positive(window) || options_.times <= 0)
     refuse(kKind, options_.name,
            cat("cannot have windows of ", text_of(window), " ", options_.times, " times"),
@@ -182,12 +187,11 @@ SeparableConvLayer<axes>::SeparableConvLayer(int64_t filters, WindowSize<axes> w
     : depthwise_kernel(declared("depthwise_kernel", options.kernel_initializer, options, at)),
       pointwise_kernel(
           declared("pointwise_kernel", detail::taken(options.kernel_initializer), options, at)),
+      bias(declared_bias(options, at)),
       filters_(filters),
       window_(window),
       options_(std::move(options)),
       activation_(std::move(options_.activation)) {
-  if (options_.use_bias)
-    bias = declared("bias", detail::taken(options_.bias_initializer), options_, at);
   if (filters <= 0 || !is_positive(window) || options_.times <= 0)
     refuse(kKind, options_.name,
            cat("cannot have ", filters, " filters of ", text_of(window), " ", options_.times,

@@ -12,13 +12,6 @@
 namespace tidemark::nn {
 namespace {
 
-template <class Options>
-Variable declared(const char* name, Initializer initializer, const Options& options, Source at) {
-  return Variable::unshaped(
-      std::move(initializer),
-      {.name = detail::parameter_name(options.name, name), .dtype = options.dtype.variable}, at);
-}
-
 void check_units(const char* kind, const std::string& name, int64_t units, Source at) {
   if (units <= 0)
     detail::refuse(kind, name, cat("cannot have ", units, " units"), "give it one or more", at);
@@ -51,21 +44,6 @@ void check_mask(const char* kind, const std::string& name, const Tensor& mask, c
                  "give it bool[n, steps]: true for the steps that count", at);
 }
 
-// Checks the input and builds the kernel, whose last size is `width`.
-void begin(const Variable& kernel, int64_t width, const Tensor& x,
-           const std::optional<Tensor>& mask, detail::LayerTitle layer, Source at) {
-  check_input(layer.kind, layer.name, x, at);
-  if (mask) check_mask(layer.kind, layer.name, *mask, x, at);
-  detail::build_kernel(kernel, x, width, layer, at);
-}
-
-Tensor first_state(const std::optional<Tensor>& initial, const Tensor& x, int64_t units,
-                   DType dtype, detail::LayerTitle layer, Source at) {
-  if (!initial) return zeros({x.shape()[0], units}, dtype);
-  check_state(layer.kind, layer.name, *initial, x, units, at);
-  return *initial;
-}
-
 Tensor in_policy(const detail::PolicyScope& policy, const Tensor& state) {
   return policy.input(state);
 }
@@ -78,41 +56,17 @@ RecurrentInput<State> with_state(const detail::PolicyScope& policy, RecurrentInp
   return input;
 }
 
-// `walk(x, input)` within the scope of a layer and its policy.
-template <class Options, class State, class Walk>
-RecurrentResult<State> run_as_layer(const char* kind, const Options& options, const Tensor& x,
-                                    const RecurrentInput<State>& input, Source at,
-                                    const Walk& walk) {
-  const detail::LayerScope scope(kind, options.name, at);
-  const detail::PolicyScope policy(options.dtype);
-  return walk(policy.input(x), with_state(policy, input));
-}
-
 // States as lists of tensors.
 std::vector<Tensor> list_of(const Tensor& state) { return {state}; }
 std::vector<Tensor> list_of(const LSTMState& state) { return {state.h, state.c}; }
+void read_list(const std::vector<Tensor>& list, Tensor& state) { state = list[0]; }
+void read_list(const std::vector<Tensor>& list, LSTMState& state) { state = {list[0], list[1]}; }
 
 void check_count(const char* kind, const std::string& name, size_t given, size_t wanted,
                  Source at) {
   if (given == wanted) return;
   detail::refuse(kind, name, cat("the initial state has ", given, " tensors, not ", wanted),
                  wanted == 1 ? "give {h}" : "give {h, c}", at);
-}
-void read_list(const std::vector<Tensor>& list, Tensor& state) { state = list[0]; }
-void read_list(const std::vector<Tensor>& list, LSTMState& state) { state = {list[0], list[1]}; }
-
-template <class Layer>
-detail::SequenceResult run_of(const Layer& layer, const Tensor& x,
-                              const detail::SequenceInput& input, Source at) {
-  using State = typename Layer::State;
-  RecurrentInput<State> given{.mask = input.mask};
-  if (!input.initial.empty()) {
-    check_count(Layer::kKind, layer.name(), input.initial.size(),
-                std::same_as<State, LSTMState> ? 2 : 1, at);
-    read_list(input.initial, given.initial.emplace());
-  }
-  RecurrentResult<State> result = layer.run(x, given, at);
-  return {std::move(result.output), list_of(result.state)};
 }
 
 const Tensor& output_of(const Tensor& state) { return state; }
@@ -161,6 +115,76 @@ RecurrentResult<State> walked(const Tensor& x, const State& start,
 
 }  // namespace
 
+// ---- what the layers share ----------------------------------------------------------------------
+
+template <class Layer, class StateType, class Options>
+RecurrentLayer<Layer, StateType, Options>::RecurrentLayer(int64_t units, Options options, Source at)
+    : units_(units), options_(std::move(options)) {
+  check_units(Layer::kKind, options_.name, units, at);
+}
+
+template <class Layer, class StateType, class Options>
+Variable RecurrentLayer<Layer, StateType, Options>::declared(const char* name,
+                                                             Initializer initializer,
+                                                             Source at) const {
+  return Variable::unshaped(
+      std::move(initializer),
+      {.name = detail::parameter_name(options_.name, name), .dtype = options_.dtype.variable}, at);
+}
+
+template <class Layer, class StateType, class Options>
+void RecurrentLayer<Layer, StateType, Options>::begin(const Variable& kernel, int64_t width,
+                                                      const Tensor& x,
+                                                      const RecurrentInput<State>& input,
+                                                      Source at) const {
+  check_input(Layer::kKind, name(), x, at);
+  if (input.mask) check_mask(Layer::kKind, name(), *input.mask, x, at);
+  detail::build_kernel(kernel, x, width, {Layer::kKind, name()}, at);
+}
+
+template <class Layer, class StateType, class Options>
+Tensor RecurrentLayer<Layer, StateType, Options>::first_state(const std::optional<Tensor>& initial,
+                                                              const Tensor& x, Source at) const {
+  if (!initial) return zeros({x.shape()[0], units_}, detail::dtype_read(options_.dtype.variable));
+  check_state(Layer::kKind, name(), *initial, x, units_, at);
+  return *initial;
+}
+
+template <class Layer, class StateType, class Options>
+Tensor RecurrentLayer<Layer, StateType, Options>::call(const Tensor& x, Source at) const {
+  return self().walk(x, {}, at).output;
+}
+
+template <class Layer, class StateType, class Options>
+Tensor RecurrentLayer<Layer, StateType, Options>::operator()(const Tensor& x, Source at) const {
+  return detail::run_layer(self(), x, at);
+}
+
+template <class Layer, class StateType, class Options>
+RecurrentResult<StateType> RecurrentLayer<Layer, StateType, Options>::run(
+    const Tensor& x, const RecurrentInput<State>& input, Source at) const {
+  const detail::LayerScope scope(Layer::kKind, name(), at);
+  const detail::PolicyScope in_dtypes(options_.dtype);
+  return self().walk(in_dtypes.input(x), with_state(in_dtypes, input), at);
+}
+
+template <class Layer, class StateType, class Options>
+detail::SequenceResult RecurrentLayer<Layer, StateType, Options>::run_sequence(
+    const Tensor& x, const detail::SequenceInput& input, Source at) const {
+  RecurrentInput<State> given{.mask = input.mask};
+  if (!input.initial.empty()) {
+    constexpr size_t parts = std::same_as<State, LSTMState> ? 2 : 1;
+    check_count(Layer::kKind, name(), input.initial.size(), parts, at);
+    read_list(input.initial, given.initial.emplace());
+  }
+  RecurrentResult<State> result = run(x, given, at);
+  return {std::move(result.output), list_of(result.state)};
+}
+
+template class RecurrentLayer<LSTM, LSTMState, LSTMOptions>;
+template class RecurrentLayer<GRU, Tensor, GRUOptions>;
+template class RecurrentLayer<SimpleRNN, Tensor, SimpleRNNOptions>;
+
 // ---- LSTM ---------------------------------------------------------------------------------------
 
 namespace {
@@ -180,23 +204,19 @@ LSTMState stepped(const LSTMState& state, const Tensor& gates) {
 }  // namespace
 
 LSTM::LSTM(int64_t units, LSTMOptions options, Source at)
-    : kernel(declared("kernel", detail::taken(options.kernel_initializer), options, at)),
-      recurrent(declared("recurrent", detail::taken(options.recurrent_initializer), options, at)),
-      bias(declared("bias", remembering, options, at)),
-      units_(units),
-      options_(std::move(options)) {
-  check_units(kKind, options_.name, units, at);
+    : RecurrentLayer(units, std::move(options), at),
+      kernel(declared("kernel", detail::taken(options_.kernel_initializer), at)),
+      recurrent(declared("recurrent", detail::taken(options_.recurrent_initializer), at)),
+      bias(declared("bias", remembering, at)) {
   recurrent.set_shape({units, 4 * units}, at);
   bias.set_shape({4 * units}, at);
 }
 
 RecurrentResult<LSTMState> LSTM::walk(const Tensor& x, const RecurrentInput<State>& input,
                                       Source at) const {
-  const detail::LayerTitle layer{kKind, options_.name};
-  begin(kernel, 4 * units_, x, input.mask, layer, at);
+  begin(kernel, 4 * units_, x, input, at);
   const auto first = [&](Tensor State::* part) {
-    const auto given = input.initial ? std::optional((*input.initial).*part) : std::nullopt;
-    return first_state(given, x, units_, detail::dtype_read(options_.dtype.variable), layer, at);
+    return first_state(input.initial ? std::optional((*input.initial).*part) : std::nullopt, x, at);
   };
   const State start{first(&State::h), first(&State::c)};
   return walked(
@@ -207,30 +227,14 @@ RecurrentResult<LSTMState> LSTM::walk(const Tensor& x, const RecurrentInput<Stat
       at);
 }
 
-Tensor LSTM::call(const Tensor& x, Source at) const { return walk(x, {}, at).output; }
-detail::SequenceResult LSTM::run_sequence(const Tensor& x, const detail::SequenceInput& input,
-                                          Source at) const {
-  return run_of(*this, x, input, at);
-}
-Tensor LSTM::operator()(const Tensor& x, Source at) const {
-  return detail::run_layer(*this, x, at);
-}
-RecurrentResult<LSTMState> LSTM::run(const Tensor& x, const RecurrentInput<State>& input,
-                                     Source at) const {
-  return run_as_layer(kKind, options_, x, input, at,
-                      [&](const Tensor& x, const auto& input) { return walk(x, input, at); });
-}
-
 // ---- GRU ----------------------------------------------------------------------------------------
 
 GRU::GRU(int64_t units, GRUOptions options, Source at)
-    : kernel(declared("kernel", detail::taken(options.kernel_initializer), options, at)),
-      recurrent(declared("recurrent", detail::taken(options.recurrent_initializer), options, at)),
-      bias(declared("bias", initializers::zeros, options, at)),
-      recurrent_bias(declared("recurrent_bias", initializers::zeros, options, at)),
-      units_(units),
-      options_(std::move(options)) {
-  check_units(kKind, options_.name, units, at);
+    : RecurrentLayer(units, std::move(options), at),
+      kernel(declared("kernel", detail::taken(options_.kernel_initializer), at)),
+      recurrent(declared("recurrent", detail::taken(options_.recurrent_initializer), at)),
+      bias(declared("bias", initializers::zeros, at)),
+      recurrent_bias(declared("recurrent_bias", initializers::zeros, at)) {
   recurrent.set_shape({units, 3 * units}, at);
   bias.set_shape({3 * units}, at);
   recurrent_bias.set_shape({3 * units}, at);
@@ -238,12 +242,9 @@ GRU::GRU(int64_t units, GRUOptions options, Source at)
 
 RecurrentResult<Tensor> GRU::walk(const Tensor& x, const RecurrentInput<State>& input,
                                   Source at) const {
-  begin(kernel, 3 * units_, x, input.mask, {kKind, options_.name}, at);
-  const State start =
-      first_state(input.initial, x, units_, detail::dtype_read(options_.dtype.variable),
-                  {kKind, options_.name}, at);
+  begin(kernel, 3 * units_, x, input, at);
   return walked(
-      x, start, input.mask, options_,
+      x, first_state(input.initial, x, at), input.mask, options_,
       [this](const Tensor& h, const Tensor& now) {
         const std::vector<Tensor> given = split(matmul(now, kernel) + bias, 3, -1);
         const std::vector<Tensor> kept = split(matmul(h, recurrent) + recurrent_bias, 3, -1);
@@ -254,58 +255,27 @@ RecurrentResult<Tensor> GRU::walk(const Tensor& x, const RecurrentInput<State>& 
       at);
 }
 
-Tensor GRU::call(const Tensor& x, Source at) const { return walk(x, {}, at).output; }
-detail::SequenceResult GRU::run_sequence(const Tensor& x, const detail::SequenceInput& input,
-                                         Source at) const {
-  return run_of(*this, x, input, at);
-}
-Tensor GRU::operator()(const Tensor& x, Source at) const { return detail::run_layer(*this, x, at); }
-RecurrentResult<Tensor> GRU::run(const Tensor& x, const RecurrentInput<State>& input,
-                                 Source at) const {
-  return run_as_layer(kKind, options_, x, input, at,
-                      [&](const Tensor& x, const auto& input) { return walk(x, input, at); });
-}
-
 // ---- SimpleRNN ----------------------------------------------------------------------------------
 
 SimpleRNN::SimpleRNN(int64_t units, SimpleRNNOptions options, Source at)
-    : kernel(declared("kernel", detail::taken(options.kernel_initializer), options, at)),
-      recurrent(declared("recurrent", detail::taken(options.recurrent_initializer), options, at)),
-      bias(declared("bias", initializers::zeros, options, at)),
-      units_(units),
-      activation_(std::move(options.activation)),
-      options_(std::move(options)) {
-  check_units(kKind, options_.name, units, at);
+    : RecurrentLayer(units, std::move(options), at),
+      kernel(declared("kernel", detail::taken(options_.kernel_initializer), at)),
+      recurrent(declared("recurrent", detail::taken(options_.recurrent_initializer), at)),
+      bias(declared("bias", initializers::zeros, at)),
+      activation_(std::move(options_.activation)) {
   recurrent.set_shape({units, units}, at);
   bias.set_shape({units}, at);
 }
 
 RecurrentResult<Tensor> SimpleRNN::walk(const Tensor& x, const RecurrentInput<State>& input,
                                         Source at) const {
-  begin(kernel, units_, x, input.mask, {kKind, options_.name}, at);
-  const State start =
-      first_state(input.initial, x, units_, detail::dtype_read(options_.dtype.variable),
-                  {kKind, options_.name}, at);
+  begin(kernel, units_, x, input, at);
   return walked(
-      x, start, input.mask, options_,
+      x, first_state(input.initial, x, at), input.mask, options_,
       [this](const Tensor& h, const Tensor& now) {
         return activation_(matmul(now, kernel) + matmul(h, recurrent) + bias);
       },
       at);
-}
-
-Tensor SimpleRNN::call(const Tensor& x, Source at) const { return walk(x, {}, at).output; }
-detail::SequenceResult SimpleRNN::run_sequence(const Tensor& x, const detail::SequenceInput& input,
-                                               Source at) const {
-  return run_of(*this, x, input, at);
-}
-Tensor SimpleRNN::operator()(const Tensor& x, Source at) const {
-  return detail::run_layer(*this, x, at);
-}
-RecurrentResult<Tensor> SimpleRNN::run(const Tensor& x, const RecurrentInput<State>& input,
-                                       Source at) const {
-  return run_as_layer(kKind, options_, x, input, at,
-                      [&](const Tensor& x, const auto& input) { return walk(x, input, at); });
 }
 
 // ---- both directions ----------------------------------------------------------------------------
@@ -319,6 +289,7 @@ Tensor Bidirectional::call(const Tensor& x, Source at) const {
 Tensor Bidirectional::operator()(const Tensor& x, Source at) const {
   return detail::run_layer(*this, x, at);
 }
+
 RecurrentResult<BidirectionalState> Bidirectional::run(const Tensor& x,
                                                        const RecurrentInput<State>& input,
                                                        Source at) const {

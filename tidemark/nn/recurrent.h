@@ -50,20 +50,46 @@ struct LSTMState {
   Tensor h, c;  // [n, units]
 };
 
-// Long short-term memory: [n, steps, features] becomes [n, units], or [n, steps, units].
-//
-// One step, of input x, state h and memory c; i, f, g, o are the four parts of x kernel + h
-// recurrent + bias, in that order:  c = sigmoid(f) c + sigmoid(i) tanh(g),  h = sigmoid(o) tanh(c).
-class LSTM : public detail::SharedIdentity {
+// What LSTM, GRU and SimpleRNN share. `Layer` has `kKind` and `walk`, which runs its step over a
+// sequence.
+template <class Layer, class StateType, class Options>
+class RecurrentLayer : public detail::SharedIdentity {
  public:
-  using State = LSTMState;
+  using State = StateType;
 
-  explicit LSTM(int64_t units, LSTMOptions options = {}, Source at = Source::here());
   Tensor operator()(const Tensor& x, Source at = Source::here()) const;
   RecurrentResult<State> run(const Tensor& x, const RecurrentInput<State>& input = {},
                              Source at = Source::here()) const;
   const std::string& name() const { return options_.name; }
   const Policy& policy() const { return options_.dtype; }
+  Tensor call(const Tensor& x, Source at) const;  // Internal.
+  detail::SequenceResult run_sequence(const Tensor& x, const detail::SequenceInput& input,
+                                      Source at) const;  // Internal.
+
+ protected:
+  RecurrentLayer(int64_t units, Options options, Source at);
+
+  Variable declared(const char* name, Initializer initializer, Source at) const;
+  // Checks the input and builds the kernel, whose last size is `width`.
+  void begin(const Variable& kernel, int64_t width, const Tensor& x,
+             const RecurrentInput<State>& input, Source at) const;
+  // The initial state, or a part of it, by default zeros.
+  Tensor first_state(const std::optional<Tensor>& initial, const Tensor& x, Source at) const;
+
+  int64_t units_;
+  Options options_;  // Without the initializers, which the Variables take.
+
+ private:
+  const Layer& self() const { return static_cast<const Layer&>(*this); }
+};
+
+// Long short-term memory: [n, steps, features] becomes [n, units], or [n, steps, units].
+//
+// One step, of input x, state h and memory c; i, f, g, o are the four parts of x kernel + h
+// recurrent + bias, in that order:  c = sigmoid(f) c + sigmoid(i) tanh(g),  h = sigmoid(o) tanh(c).
+class LSTM : public RecurrentLayer<LSTM, LSTMState, LSTMOptions> {
+ public:
+  explicit LSTM(int64_t units, LSTMOptions options = {}, Source at = Source::here());
 
   Variable kernel;     // [features, 4 units]
   Variable recurrent;  // [units, 4 units]
@@ -71,30 +97,18 @@ class LSTM : public detail::SharedIdentity {
   TIDEMARK_FIELDS(kernel, recurrent, bias)
 
   static constexpr const char* kKind = "nn::LSTM";
-  Tensor call(const Tensor& x, Source at) const;  // Internal.
-  detail::SequenceResult run_sequence(const Tensor& x, const detail::SequenceInput& input,
-                                      Source at) const;  // Internal.
 
  private:
+  friend RecurrentLayer;
   RecurrentResult<State> walk(const Tensor& x, const RecurrentInput<State>& input, Source at) const;
-
-  int64_t units_;
-  LSTMOptions options_;
 };
 
 // Gated recurrent unit. One step, with r, z, n the three parts of x kernel + bias and s those of h
 // recurrent + recurrent_bias:  r = sigmoid(r + s_r),  z = sigmoid(z + s_z),  n = tanh(n + r s_n),
 // h = (1 - z) n + z h.
-class GRU : public detail::SharedIdentity {
+class GRU : public RecurrentLayer<GRU, Tensor, GRUOptions> {
  public:
-  using State = Tensor;  // [n, units]
-
   explicit GRU(int64_t units, GRUOptions options = {}, Source at = Source::here());
-  Tensor operator()(const Tensor& x, Source at = Source::here()) const;
-  RecurrentResult<State> run(const Tensor& x, const RecurrentInput<State>& input = {},
-                             Source at = Source::here()) const;
-  const std::string& name() const { return options_.name; }
-  const Policy& policy() const { return options_.dtype; }
 
   Variable kernel;                // [features, 3 units]
   Variable recurrent;             // [units, 3 units]
@@ -102,15 +116,10 @@ class GRU : public detail::SharedIdentity {
   TIDEMARK_FIELDS(kernel, recurrent, bias, recurrent_bias)
 
   static constexpr const char* kKind = "nn::GRU";
-  Tensor call(const Tensor& x, Source at) const;  // Internal.
-  detail::SequenceResult run_sequence(const Tensor& x, const detail::SequenceInput& input,
-                                      Source at) const;  // Internal.
 
  private:
+  friend RecurrentLayer;
   RecurrentResult<State> walk(const Tensor& x, const RecurrentInput<State>& input, Source at) const;
-
-  int64_t units_;
-  GRUOptions options_;
 };
 
 struct SimpleRNNOptions {
@@ -125,16 +134,9 @@ struct SimpleRNNOptions {
 };
 
 // h = activation(x kernel + h recurrent + bias).
-class SimpleRNN : public detail::SharedIdentity {
+class SimpleRNN : public RecurrentLayer<SimpleRNN, Tensor, SimpleRNNOptions> {
  public:
-  using State = Tensor;  // [n, units]
-
   explicit SimpleRNN(int64_t units, SimpleRNNOptions options = {}, Source at = Source::here());
-  Tensor operator()(const Tensor& x, Source at = Source::here()) const;
-  RecurrentResult<State> run(const Tensor& x, const RecurrentInput<State>& input = {},
-                             Source at = Source::here()) const;
-  const std::string& name() const { return options_.name; }
-  const Policy& policy() const { return options_.dtype; }
 
   Variable kernel;     // [features, units]
   Variable recurrent;  // [units, units]
@@ -142,16 +144,12 @@ class SimpleRNN : public detail::SharedIdentity {
   TIDEMARK_FIELDS(kernel, recurrent, bias, activation_)
 
   static constexpr const char* kKind = "nn::SimpleRNN";
-  Tensor call(const Tensor& x, Source at) const;  // Internal.
-  detail::SequenceResult run_sequence(const Tensor& x, const detail::SequenceInput& input,
-                                      Source at) const;  // Internal.
 
  private:
+  friend RecurrentLayer;
   RecurrentResult<State> walk(const Tensor& x, const RecurrentInput<State>& input, Source at) const;
 
-  int64_t units_;
   Activation activation_;
-  SimpleRNNOptions options_;  // Without what is taken from it: the activation and initializers.
 };
 
 // The states of both layers: {h}, or {h, c} of an LSTM.

@@ -7,7 +7,7 @@ import threading
 
 from . import backend
 from .backend import Tensor, is_traced, refuse, tree
-from .state import Collected
+from .state import Collected, described
 
 
 class Unfit(Exception):
@@ -25,12 +25,23 @@ class Chunk:
         self.rows = rows
 
 
+def checked(element):
+    """What is appended, if one tensor can hold it."""
+    if isinstance(element, (tuple, list, dict)) and any(isinstance(backend.inner(leaf), Tensor) for leaf in tree.leaves(element)):
+        refuse(f"append: the element is {described(element)}, and a list that a traced loop appends to holds tensors",
+               "append each part to a list of its own")
+    return element
+
+
 class Trip(list, Collected):
     """Tensors and Chunks, in the order of their appends."""
 
     def __init__(self, owner, items=()):
         super().__init__(items)
         self.owner = owner
+
+    def append(self, element):
+        list.append(self, checked(element))
 
     def copy(self):
         return Trip(self.owner, self.items())
@@ -125,7 +136,7 @@ class Buffer(Growing):
 
     def append(self, element):
         self.appends.add()
-        element = backend.as_tensor(element)
+        element = backend.as_tensor(checked(element))
         if self.rows is None:
             self.rows = backend.zeros((self.room, *element.shape), element.dtype)
         backend.assert_that(self.count < self.room, "append: the list is full")

@@ -5,7 +5,7 @@ The body is traced again where a trace of it teaches something: the structure of
 """
 from . import backend
 from .backend import is_traced, refuse
-from .branch import and_
+from .branch import and_, condition
 from .lists import Appends, Buffer, Chunk, Growing, TensorList, Trip, Unfit, joined, loops, parts, paths, rebuilt, stacked
 from .state import NUMBERS, UNSET, described, is_number_like
 
@@ -179,7 +179,8 @@ class TracedLoop:
         trip = self._enter(carries)
         if self.counts and self.trips is None:
             return backend.inner(and_(True, trip < self.walk.trips, lambda _: self.condition()))
-        return backend.inner(self.condition())
+        goes_on = self.condition()
+        return condition(goes_on) if is_traced(goes_on) else backend.inner(goes_on)
 
     def _body(self, number, carries, slices):
         trip = self._enter(carries)

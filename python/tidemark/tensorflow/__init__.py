@@ -7,7 +7,7 @@ and have reductions, gradients may be None, and a function is traced for each sh
 import contextlib as _contextlib
 import logging as _logging
 
-from . import autodiff, bitwise, config, data, debugging, dtypes, errors, image, io, linalg, math, nest, nn, random, signal, train  # noqa: F401
+from . import autodiff, autograph, bitwise, config, data, debugging, dtypes, errors, image, io, linalg, math, nest, nn, random, signal, train  # noqa: F401
 from . import keras  # noqa: F401
 from . import keras as _keras
 from . import missing as _missing
@@ -20,7 +20,7 @@ from .arrays import (  # noqa: F401
 )
 from .complex_numbers import complex  # noqa: F401
 from .control import case, cond, foldl, foldr, map_fn, scan, switch_case, vectorized_map, while_loop  # noqa: F401
-from .debugging import Assert  # noqa: F401
+from .debugging import Assert, assert_equal, assert_greater, assert_less, assert_rank  # noqa: F401
 from .debugging import print_v2 as print  # noqa: F401
 from .dtypes import (DType, as_dtype, bfloat16, bool, complex64, complex128, double, float16, float32, float64, half, int8, int16, int32, int64,  # noqa: F401
                      uint8, uint16, uint32, uint64)
@@ -37,7 +37,7 @@ from .math import (  # noqa: F401
     abs, acos, acosh, add, add_n, argmax, argmin, asin, asinh, atan, atan2, atanh, clip_by_global_norm, clip_by_norm, clip_by_value, cos, cosh,
     cumsum, divide, equal, exp, floor, greater, greater_equal, less, less_equal, logical_and, logical_not, logical_or,
     maximum, minimum, multiply, negative, not_equal, pow, reduce_all, reduce_any, reduce_logsumexp, reduce_max, reduce_mean, reduce_min,
-    reduce_prod, reduce_sum, round, sigmoid, sign, sin, sinh, sqrt, square, subtract, tan, tanh, truncatediv, truncatemod,
+    reduce_prod, reduce_sum, round, sigmoid, sign, sin, sinh, sqrt, square, subtract, tan, tanh, truediv, truncatediv, truncatemod,
 )
 from .math import global_norm as _global_norm  # noqa: F401
 from .module import Module  # noqa: F401
@@ -52,6 +52,9 @@ newaxis = None
 for _name in ("segment_sum", "segment_mean", "segment_max", "segment_min", "unsorted_segment_sum", "unsorted_segment_mean", "unsorted_segment_max",
               "unsorted_segment_min", "bincount", "confusion_matrix", "histogram_fixed_width"):
     setattr(math, _name, getattr(_segments, _name))
+math.softmax, math.log_softmax = nn.softmax, nn.log_softmax
+zeros_initializer, ones_initializer, constant_initializer = _keras.initializers.Zeros, _keras.initializers.Ones, _keras.initializers.Constant
+random_normal_initializer, random_uniform_initializer = _keras.initializers.RandomNormal, _keras.initializers.RandomUniform
 dtypes.cast, dtypes.saturate_cast = cast, saturate_cast
 losses, metrics, optimizers, initializers = _keras.losses, _keras.metrics, _keras.optimizers, _keras.initializers
 
@@ -91,5 +94,5 @@ def get_logger():
 
 __getattr__ = _missing.getattr_of("", globals())
 for _name, _module in (("math", math), ("linalg", linalg), ("nn", nn), ("random", random), ("debugging", debugging), ("config", config), ("data", data),
-                       ("train", train), ("bitwise", bitwise), ("image", image), ("io", io), ("signal", signal)):
+                       ("train", train), ("bitwise", bitwise), ("image", image), ("io", io), ("signal", signal), ("autograph", autograph)):
     _module.__getattr__, _module.__dir__ = _missing.getattr_of(_name, vars(_module)), _missing.dir_of(vars(_module))

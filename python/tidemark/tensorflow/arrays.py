@@ -5,9 +5,9 @@ import numpy as np
 import tidemark as td
 
 from . import dtypes
-from .errors import InvalidArgumentError
+from .errors import InvalidArgumentError, UnknownBytes
 from .shapes import TensorShape
-from .tensor import Tensor, _of_size, axes, convert, integer, integers, is_tensor, of_sizes, op, pair, raw, sizes_of, spec_of, wrap
+from .tensor import Tensor, _of_size, axes, convert, integer, integers, is_tensor, of_sizes, op, pair, raw, selected, sizes_of, spec_of, wrap
 
 
 @op
@@ -116,6 +116,18 @@ def linspace(start, stop, num, axis=0):
     return wrap(td.where(td.equal(steps, count - 1), last, inside) if count > 1 else td.broadcast_to(first, inside.shape))
 
 
+class TracedRange(td.range):
+    """What a `for` loop of a function runs over. A tensor of its numbers has a size that is known only when the function runs."""
+
+    def _as_tensor(self):
+        raise UnknownBytes(f"{self}: the bounds are known only at run time, and so the size of the tensor is not; loop over it: for i in tf.range(n)")
+
+    shape = dtype = ndim = property(_as_tensor)
+
+    def __getitem__(self, key):
+        self._as_tensor()
+
+
 @op
 def range(start, limit=None, delta=1, dtype=None):
     if limit is None:
@@ -124,7 +136,7 @@ def range(start, limit=None, delta=1, dtype=None):
     dtype = dtypes.as_dtype(dtype) if dtype else _range_dtype(given)
     values = [_range_value(v, dtype) for v in given]
     if any(td.is_traced(v) for v in values):
-        return td.range(*values)  # A `for` loop runs over it; a tensor of it would have no known size.
+        return TracedRange(*values)
     return wrap(td.arange(*values, dtype._td))
 
 
@@ -323,7 +335,7 @@ def _nonzero(c):
     flat = td.reshape(td.cast(c._t, td.bool), [-1])
     shape = sizes_of(c)
     count = int(np.prod(shape))
-    at = td.arange(0, count, 1, td.i64)[flat]
+    at = selected(td.arange(0, count, 1, td.i64), flat, flat)
     columns = []
     for size in reversed(shape):
         columns.append(td.remainder(at, size))
@@ -350,11 +362,9 @@ def one_hot(indices, depth, on_value=None, off_value=None, axis=None, dtype=None
 @op
 def boolean_mask(tensor, mask, axis=None):
     x, mask = convert(tensor), convert(mask)
-    axis = 0 if axis is None else integer(axis, "boolean_mask: axis")
-    if axis == 0:
-        return wrap(x._t[td.cast(mask._t, td.bool)])
-    key = (builtins.slice(None),) * (axis % x.ndim) + (td.cast(mask._t, td.bool),)
-    return wrap(x._t[key])
+    axis, mask = 0 if axis is None else integer(axis, "boolean_mask: axis"), td.cast(mask._t, td.bool)
+    key = (builtins.slice(None),) * (axis % x.ndim) + (mask,) if axis else mask
+    return wrap(selected(x._t, key, mask))
 
 
 @op
@@ -424,7 +434,7 @@ def meshgrid(*args, indexing="xy"):
 @op
 def sequence_mask(lengths, maxlen=None, dtype=dtypes.bool):
     lengths = convert(lengths)
-    n = int(td.max(lengths._t)) if maxlen is None else integer(maxlen, "sequence_mask: maxlen")
+    n = integer(wrap(td.max(lengths._t)) if maxlen is None else maxlen, "sequence_mask: maxlen")
     mask = td.arange(0, n, 1, lengths.dtype._td) < td.expand_dims(lengths._t, -1)
     return cast(wrap(mask), dtype)
 

@@ -6,7 +6,7 @@ import tidemark as td
 from . import dtypes
 from .arrays import _one_dtype, cast
 from .errors import InvalidArgumentError
-from .tensor import Tensor, convert, integer, integers, is_tensor, op, raw, sizes_of, wrap
+from .tensor import Tensor, convert, integer, integers, is_tensor, op, raw, selected, sizes_of, wrap
 
 
 def _key(part):
@@ -33,7 +33,9 @@ def subscript(x, key):
         if isinstance(key, (int, slice)):
             return Tensor(x._t[key], x._sizes[key])
     native = tuple(_key(part) for part in parts)
-    return wrap(x._t[native if len(native) != 1 else native[0]])
+    mask = next((part for part in native if isinstance(part, td.Tensor) and part.dtype is td.bool), None)
+    key = native if len(native) != 1 else native[0]
+    return wrap(x._t[key] if mask is None else selected(x._t, key, mask))
 
 
 Tensor.__getitem__ = op(subscript)
@@ -223,14 +225,14 @@ def _unique(x):
 def unique(x, out_idx=dtypes.int32):
     x = convert(x)
     is_first, kinds = _unique(x)
-    return Unique(wrap(x._t[is_first]), cast(wrap(kinds), out_idx))
+    return Unique(wrap(selected(x._t, is_first, is_first)), cast(wrap(kinds), out_idx))
 
 
 @op
 def unique_with_counts(x, out_idx=dtypes.int32):
     x = convert(x)
     is_first, kinds = _unique(x)
-    y = x._t[is_first]
+    y = selected(x._t, is_first, is_first)
     counts = td.scatter_add(td.zeros([y.shape[0]], td.i32), kinds, td.ones(kinds.shape, td.i32))
     return UniqueWithCounts(wrap(y), cast(wrap(kinds), out_idx), cast(wrap(counts), out_idx))
 
@@ -246,7 +248,8 @@ def searchsorted(sorted_sequence, values, side="left", out_type=dtypes.int32):
 @op
 def dynamic_partition(data, partitions, num_partitions):
     x, parts = raw(data), raw(partitions)
-    return [wrap(x[td.equal(parts, i)]) for i in range(num_partitions)]
+    masks = [td.equal(parts, i) for i in range(num_partitions)]
+    return [wrap(selected(x, mask, mask)) for mask in masks]
 
 
 @op
@@ -257,5 +260,5 @@ def dynamic_stitch(indices, data):
         i, d = convert(i), convert(d)
         parts.append(td.reshape(d._t, [-1] + sizes_of(d)[i.ndim :]))
     values = td.concat(parts, 0)
-    count = int(td.max(rows)) + 1
+    count = integer(wrap(td.max(rows)), "dynamic_stitch: the largest index") + 1
     return wrap(td.put(td.zeros([count] + list(values.shape)[1:], values.dtype), rows, values))

@@ -14,6 +14,9 @@ NO_OP = {
 }
 REFUSED = {
     "saved_model": "save the Variables instead: tf.train.Checkpoint(model=model).write(path) writes safetensors, and model.save_weights(path) too",
+    "load_model": "make the model again by its code, and read its weights: model.load_weights(path)",
+    "TensorBoard": "write losses with CSVLogger; td.report writes pages of memory",
+    "TFRecordWriter": "write arrays with td.io.save_npz or save_safetensors",
     "strings": "texts stay Python's str; tensors hold numbers",
     "sparse": "sparse tensors are not here: tf.gather, tf.IndexedSlices and tf.math.segment_sum compute on rows",
     "ragged": "ragged tensors are not here: tf.data.Dataset.padded_batch and tf.sequence_mask pad rows",

@@ -1,7 +1,8 @@
 """The operators of tf.Tensor and tf.Variable."""
 import tidemark as td
 
-from .errors import InvalidArgumentError
+from .arrays import TracedRange
+from .errors import InvalidArgumentError, UnknownBytes
 from .linalg import matmul
 from .math import abs as absolute
 from .math import add, equal, floordiv, floormod, greater, greater_equal, less, less_equal, multiply, negative, not_equal, pow, subtract, truediv
@@ -34,6 +35,8 @@ def _comparable(f, otherwise):
             return otherwise
         try:
             return f(self, other)
+        except UnknownBytes:
+            raise
         except (InvalidArgumentError, ValueError, TypeError):
             if is_tensor(other) and convert(other).dtype is not convert(self).dtype:
                 raise
@@ -68,3 +71,5 @@ def _takes(other):
 
 
 add_operators(Tensor)
+add_operators(TracedRange)
+TracedRange.__hash__ = object.__hash__

@@ -7,7 +7,7 @@ from .tensor import convert, integer, op, raw, sizes_of, wrap
 
 def _segments(data, ids, count):
     x, ids = convert(data), convert(ids)
-    count = int(td.max(ids._t)) + 1 if count is None else integer(count, "num_segments")
+    count = integer(wrap(td.max(ids._t)), "the number of segments") + 1 if count is None else integer(count, "num_segments")
     return x, ids._t, count, [count] + sizes_of(x)[ids.ndim :]
 
 
@@ -52,7 +52,7 @@ segment_min, unsorted_segment_min = _exported(_segment_extreme(td.min, "max"), F
 @op
 def bincount(arr, weights=None, minlength=None, maxlength=None, dtype=dtypes.int32, axis=None, binary_output=False):
     ids = td.reshape(raw(arr), [-1])
-    count = int(td.max(ids)) + 1 if ids.shape[0] else 0
+    count = integer(wrap(td.max(ids)), "the number of bins") + 1 if ids.shape[0] else 0
     count = max(count, minlength or 0) if maxlength is None else min(max(count, minlength or 0), maxlength)
     if maxlength is not None:
         keep = ids < count
@@ -65,7 +65,7 @@ def bincount(arr, weights=None, minlength=None, maxlength=None, dtype=dtypes.int
 @op
 def confusion_matrix(labels, predictions, num_classes=None, weights=None, dtype=dtypes.int32):
     a, b = td.cast(raw(labels), td.i64), td.cast(raw(predictions), td.i64)
-    n = int(td.maximum(td.max(a), td.max(b))) + 1 if num_classes is None else integer(num_classes, "num_classes")
+    n = integer(wrap(td.maximum(td.max(a), td.max(b))), "the number of classes") + 1 if num_classes is None else integer(num_classes, "num_classes")
     native = dtypes.as_dtype(dtype)._td
     values = td.ones(a.shape, native) if weights is None else td.cast(raw(weights), native)
     return wrap(td.reshape(td.scatter_add(td.zeros([n * n], native), a * n + b, values), [n, n]))

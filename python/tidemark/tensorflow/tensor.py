@@ -6,7 +6,7 @@ import numpy as np
 import tidemark as td
 
 from . import dtypes
-from .errors import InvalidArgumentError, OperatorNotAllowedInGraphError, translated
+from .errors import InvalidArgumentError, OperatorNotAllowedInGraphError, UnknownBytes, translated
 from .shapes import TensorShape, TensorSpec
 
 
@@ -272,7 +272,7 @@ def convert(value, dtype=None, hint=None):
     if isinstance(value, (np.ndarray, np.generic)):
         return _from_numpy(value, dtype)
     if isinstance(value, td.range):
-        raise InvalidArgumentError(f"{value}: the bounds are known only at run time, and so the size of the tensor is not; loop over it: for i in tf.range(n)")
+        raise UnknownBytes(f"{value}: the bounds are known only at run time, and so the size of the tensor is not; loop over it: for i in tf.range(n)")
     if value is None:
         raise ValueError("Attempt to convert a value (None) with an unsupported type (<class 'NoneType'>) to a Tensor.")
     if isinstance(value, (bool, int, float, complex, list, tuple)):
@@ -365,16 +365,28 @@ def floats(x, what):
     return x
 
 
+def selected(x, key, mask):
+    """The elements of a td.Tensor at a subscript with a mask, if no trace hides how many they are."""
+    if td.is_traced(mask):
+        raise UnknownBytes(f"how many elements a mask {mask.dtype.name}{list(mask.shape)} selects is known only when the function runs; tf.where keeps the shape")
+    return x[key]
+
+
+def _known(what, read):
+    """What `read` gives, if no trace hides the value: a function that needs it runs op by op."""
+    try:
+        return read()
+    except td.Error as error:
+        raise UnknownBytes(f"{what} must be known while the function is traced: {error}") from error
+
+
 def integer(value, what):
     """One whole number that is known now: an int, or a size that may be open."""
     if isinstance(value, (Tensor,)) or hasattr(value, "_as_tensor"):
         value = convert(value)
         if value._sizes is not None and not isinstance(value._sizes, list):
             return value._sizes
-        try:
-            return int(value)
-        except td.Error as error:
-            raise InvalidArgumentError(f"{what} must be known while the function is traced: {error}") from error
+        return _known(what, lambda: int(value))
     if isinstance(value, td.Dim):
         return value
     return int(value)
@@ -390,10 +402,7 @@ def integers(values, what):
             return values._sizes if isinstance(values._sizes, list) else [values._sizes]
         if values.ndim == 0:
             return [integer(values, what)]
-        try:
-            return [int(v) for v in values._t.tolist()]
-        except td.Error as error:
-            raise InvalidArgumentError(f"{what} must be known while the function is traced: {error}") from error
+        return _known(what, lambda: [int(v) for v in values._t.tolist()])
     if isinstance(values, np.ndarray):
         return [int(v) for v in values.ravel()]
     if isinstance(values, (int, np.integer, td.Dim)):

@@ -35,6 +35,25 @@ def named_variables(root, path="", seen=None):
         yield from named_variables(child, f"{path}/{name}" if path else name, seen)
 
 
+class ExponentialMovingAverage:
+    """Running averages of Variables."""
+
+    def __init__(self, decay, num_updates=None, zero_debias=False, name="ExponentialMovingAverage"):
+        self._decay, self._updates, self.name, self._averages = decay, num_updates, name, {}
+
+    def apply(self, var_list=None):
+        decay = self._decay if self._updates is None else min(self._decay, (1.0 + float(self._updates)) / (10.0 + float(self._updates)))
+        for variable in var_list or []:
+            known = self._averages.get(id(variable))
+            if known is None:
+                known = self._averages[id(variable)] = (variable, Variable(variable, trainable=False, name=f"{variable.name.split(':')[0]}/{self.name}"))
+            known[1].assign_sub((known[1] - variable) * (1.0 - decay))
+
+    def average(self, var):
+        known = self._averages.get(id(var))
+        return None if known is None else known[1]
+
+
 class LoadStatus:
     """What restore gives: assertions that everything was found."""
 

@@ -283,6 +283,22 @@ TEST(Largest, RunsAndOneMoreIsRefused) {
   EXPECT_EQ(most, largest_by_hand(plan, budget, 1, 4096));
 }
 
+// 1024 rows are four equal parts, and fit where fewer rows do not.
+TEST(Largest, OfEqualPartsOfTheBatchIsFound) {
+  const Net net(3);
+  const auto open = [&](std::optional<td::Budget> budget) {
+    return step_of(net, {.budget = budget, .input_signature = {td::spec({td::open, 32})}});
+  };
+  const auto step = open({});
+  const td::Bytes budget = step.plan(td::spec({1024, 32})).floor();
+  ASSERT_GT(step.plan(td::spec({1000, 32})).floor(), budget);
+  for (const int64_t hint : {3, 16})
+    EXPECT_EQ(step.largest(td::spec({hint, 32}), budget), 1024) << hint;
+  const auto within = open(budget);
+  within(drawn({1024, 32}, 1));
+  EXPECT_GT(floor_in_error([&] { within(drawn({1025, 32}, 1)); }), budget.count);
+}
+
 TEST(Largest, TakesAllSizesThatAreEqual) {
   const auto f = td::function(
       [](const Tensor& x, const Tensor& y) { return td::exp(x) * td::reshape(y, {-1, 1}); },

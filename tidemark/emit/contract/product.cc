@@ -6,9 +6,10 @@
 // writes the packed copy as it reads B, so that packing needs no extra pass. Depth is a multiple of
 // the block of k, so it does not affect the result.
 //
-// Narrow tiles read A and B more often for each fma. There a panel is only so deep that it stays in
-// the L1 cache, and a block of rows of A, as deep, stays in the L2 cache while a group of panels
-// passes over it.
+// Narrow tiles read A and B more often for each fma. Where the L1 cache has too few ways for that,
+// a panel is only so deep that it stays in the L1 cache, and a copied block of rows of A, as deep,
+// stays in the L2 cache while a group of panels passes over it. The same is done if A is turned,
+// since it is copied anyway: one block deep, so many rows of it stay that B is read once or twice.
 #include "tidemark/emit/contract/contract.h"
 
 #include <algorithm>
@@ -138,6 +139,15 @@ void cut_vector_form(const Contraction& p, int64_t lanes, int threads, Blocking&
   cut.panels = divide_up(outputs, cut.width);
 }
 
+// Whether a panel should stay in the L1 cache while tiles pass over it: where it can, and where A
+// cannot be streamed past it as it lies. Two tiles, one of which is prefetched, have a line of each
+// of their rows there; rows a power of two apart share a set, which has a line in each way, and a
+// way of these CPUs is as large as a page.
+bool keep_in_l1(int64_t row_bytes, int64_t tile_rows) {
+  const int64_t l1_bytes = device::caches().l1_bytes, ways = l1_bytes / 4096;
+  return 2 * kBlock * row_bytes <= l1_bytes && ways < 2 * tile_rows;
+}
+
 template <class T>
 void cut_tiles(const Contraction& p, const KernelSet<T>& kernels, int threads, bool low_precision,
                Blocking& cut) {
@@ -147,9 +157,12 @@ void cut_tiles(const Contraction& p, const KernelSet<T>& kernels, int threads, b
   const int64_t tile_rows = cut.tile_rows = kernels.max_rows[cut.width / lanes - 1];
   const int64_t tiles = divide_up(p.m, tile_rows);
   const int64_t row_bytes = cut.width * static_cast<int64_t>(sizeof(T));
-  const bool in_l1 =
-      cut.panels > 1 && !low_precision && 2 * kBlock * row_bytes <= device::caches().l1_bytes;
-  cut.depth = in_l1 ? std::min(p.k, kBlock) : contraction::panel_depth(row_bytes, p.k);
+  const bool in_l1 = cut.panels > 1 && !low_precision && keep_in_l1(row_bytes, tile_rows);
+  // An A whose rows do not lie along k costs a line for every element a tile reads; turning it pays
+  // when several panels use the copy.
+  const bool turn_a = p.a.column_stride != 1 && p.k > 1 && p.m > 1 && cut.panels > 4;
+  const bool turned = turn_a && !low_precision && !in_l1;
+  cut.depth = in_l1 || turned ? std::min(p.k, kBlock) : contraction::panel_depth(row_bytes, p.k);
   // Enough pieces that threads finish together, each tall enough to amortise its panel. Short work
   // is only cut into equal parts, since handing out pieces would be noticeable. It is cut by rows
   // if there are enough: a thread then continues with the rows that it computed in the previous
@@ -161,24 +174,25 @@ void cut_tiles(const Contraction& p, const KernelSet<T>& kernels, int threads, b
   const bool is_alone = threads == 1 || cut.serial;
   const int64_t wanted = is_alone ? 1 : (by_rows || even ? 1 : 4) * threads;
   int64_t blocks = by_rows ? wanted : 1;
-  if (in_l1) {
+  if (in_l1 || turned) {
     const int64_t a_row_bytes = cut.depth * static_cast<int64_t>(sizeof(T));
-    const int64_t most_rows = device::caches().l2_bytes / 4 / a_row_bytes / tile_rows * tile_rows;
+    const int64_t part = device::caches().l2_bytes / (turned ? 2 : 4);
+    const int64_t most_rows = part / a_row_bytes / tile_rows * tile_rows;
     blocks = std::max(blocks, divide_up(p.m, std::max(most_rows, 4 * tile_rows)));
+    // Each group copies the rows of A, and each block of rows the panels of B: some of both.
+    if (turned) blocks = std::max(blocks, std::min(divide_up(wanted, 2), tiles / 8));
     const int64_t groups =
         std::clamp<int64_t>(divide_up(wanted, cut.batch * blocks), 1, cut.panels);
     cut.group = divide_up(cut.panels, groups);
   }
   if (!by_rows) blocks = std::max(blocks, divide_up(wanted, cut.batch * cut.groups()));
   cut.row_blocks = std::clamp<int64_t>(blocks, 1, std::max<int64_t>(1, tiles / 4));
-  // An A whose rows do not lie along k costs a line for every element a tile reads; turning it pays
-  // when several panels use the copy.
-  const bool turn_a = p.a.column_stride != 1 && p.k > 1 && p.m > 1 && cut.panels > 4;
   // Rows far apart share a few sets of the L2 cache, where a block of them would not stay.
   const bool gather_a = in_l1 && cut.group > 4 && p.k > kBlock;
   cut.copy_a = low_precision || turn_a || gather_a;
   cut.pack_a = turn_a && !low_precision && p.a.row_stride == 1;
-  if (cut.copy_a) cut.row_blocks = std::max(cut.row_blocks, divide_up(p.m, 32 * tile_rows));
+  if (cut.copy_a && !turned)
+    cut.row_blocks = std::max(cut.row_blocks, divide_up(p.m, 32 * tile_rows));
   // Equal parts end together; tiles a row shorter cost less than a part more.
   cut.block_rows = divide_up(p.m, cut.row_blocks);
   cut.row_blocks = divide_up(p.m, cut.block_rows);
@@ -314,14 +328,16 @@ void run_pass(const KernelSet<T>& kernels, const Pass<T>& pass) {
     tile.a_step = is_packed ? rows : pass.a_step;
     tile.a_next_row = is_packed ? contraction::kPrefetchSteps : pass.a_row;
     tile.c = pass.c + row * pass.c_row;
-    // The tiles after the first prefetch the next panel, a quarter of each block each.
-    const bool fetch = pass.next_b != nullptr && i >= 1 && i <= 4;
+    // The last tiles prefetch the next panel, a quarter of each block each: lines of rows a power
+    // of two apart do not stay in the L2 cache for long.
+    const int64_t quarter = i - std::max<int64_t>(split.count - 4, 1);
+    const bool fetch = pass.next_b != nullptr && quarter >= 0;
     for (int64_t k = 0; k < pass.depth; k += kBlock) {
       segment = {
           .a = k * tile.a_step, .b = k * tile.b_step, .length = std::min(kBlock, pass.depth - k)};
       tile.next_a = pass.a + next_row * a_tile + k * tile.a_step;
       tile.packed = pass.packed != nullptr && i == 0 ? pass.packed + k * width : nullptr;
-      next_b = fetch ? pass.next_b + (k + (i - 1) * (kBlock / 4)) * pass.b_row : nullptr;
+      next_b = fetch ? pass.next_b + (k + quarter * (kBlock / 4)) * pass.b_row : nullptr;
       tile.add = pass.add || k > 0;
       tiles[rows - 1](tile);
     }

@@ -77,6 +77,15 @@ class Batches:
             pick = (lambda a: None if a is None else a[start:end]) if order is None else (lambda a: None if a is None else a[order[start:end]])
             yield tuple(nest.map_structure(pick, d) for d in self._data)
 
+    def steps(self):
+        """How many batches a pass has, None where that is not known."""
+        if self._steps is not None or self._source is None:
+            return self._steps if self._steps is not None else -(-self._count // self._size)
+        try:
+            return len(self._source)
+        except TypeError:
+            return None
+
     def passes(self):
         """Iterators of batches, one for each epoch."""
         running = None
@@ -275,7 +284,7 @@ class Trainer:
             validation = Batches(*parts, batch_size=validation_batch_size or batch_size, steps=validation_steps)
         history = History()
         extra = [ProgbarLogger(verbose)] if verbose not in (0, "auto") else []
-        events = CallbackList([*(callbacks or []), *extra, history], self, {"epochs": epochs, "verbose": verbose, "steps": steps_per_epoch})
+        events = CallbackList([*(callbacks or []), *extra, history], self, {"epochs": epochs, "verbose": verbose, "steps": batches.steps()})
         self.stop_training, self.history = False, history
         events.on_train_begin()
         passes, logs = batches.passes(), {}
@@ -283,7 +292,7 @@ class Trainer:
             events.on_epoch_begin(epoch)
             logs = self._epoch(next(passes), "train_step", events, "train")
             if validation is not None and (epoch + 1) % validation_freq == 0:
-                found = self._epoch(next(validation.passes()), "test_step", events, "test")
+                found = self._tested(validation, events)
                 logs |= {f"val_{name}": value for name, value in found.items()}
             events.on_epoch_end(epoch, logs)
             if self.stop_training:
@@ -307,23 +316,30 @@ class Trainer:
                 break
         return dict(logs)
 
+    def _tested(self, batches, events):
+        events.on_test_begin()
+        logs = self._epoch(next(batches.passes()), "test_step", events, "test")
+        events.on_test_end(logs)
+        return logs
+
     def evaluate(self, x=None, y=None, batch_size=None, verbose="auto", sample_weight=None, steps=None, callbacks=None, return_dict=False, **options):
         self._check_compiled("evaluate")
         batches = Batches(x, y, sample_weight, batch_size, steps)
         self.stop_training = False
-        events = CallbackList(list(callbacks or []), self, {"steps": steps})
-        events.on_test_begin()
-        logs = self._epoch(next(batches.passes()), "test_step", events, "test")
-        events.on_test_end(logs)
+        logs = self._tested(batches, CallbackList(list(callbacks or []), self, {"steps": batches.steps()}))
         return logs if return_dict else _listed(logs)
 
     def predict(self, x, batch_size=None, verbose="auto", steps=None, callbacks=None):
         batches, parts = Batches(x, batch_size=batch_size, steps=steps), []
-        function = None
-        for batch in next(batches.passes()):
+        events, function = CallbackList(list(callbacks or []), self, {"steps": batches.steps()}), None
+        events.on_predict_begin()
+        for number, batch in enumerate(next(batches.passes())):
             self._build_for(batch)
             function = function or self._step("predict_step")
+            events.on_predict_batch_begin(number)
             parts.append(nest.map_structure(lambda t: t.numpy(), function(_step_data(batch))))
+            events.on_predict_batch_end(number, {"outputs": parts[-1]})
+        events.on_predict_end()
         return nest.map_structure(lambda *arrays: np.concatenate(arrays), *parts)
 
     def predict_on_batch(self, x):

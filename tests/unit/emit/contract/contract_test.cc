@@ -207,6 +207,7 @@ TEST_F(Contract, FollowsItsMeaningOverBlocksOfRowsAndGroupsOfPanels) {
   for (const DType dtype : {DType::f32, DType::f64, DType::i32}) {
     for (const Layout a : {Layout::rows, Layout::columns, Layout::padded}) {
       run_and_check({.m = 131, .n = 99, .k = 530, .a = a, .dtype = dtype});
+      run_and_check({.m = 67, .n = 300, .k = 530, .a = a, .dtype = dtype});
     }
   }
 }
@@ -249,7 +250,8 @@ TEST_F(Contract, GivesTheSameBitsForAnyNumberOfThreads) {
           Case{.m = 20, .n = 20, .k = 50, .batch = 40}, Case{.m = 1, .n = 3000, .k = 260},
           Case{.m = 1, .n = 500, .k = 260, .b = Layout::columns},
           Case{.m = 1500, .n = 1, .k = 260, .batch = 2},
-          Case{.m = 90, .n = 150, .k = 300, .b = Layout::columns}}) {
+          Case{.m = 90, .n = 150, .k = 300, .b = Layout::columns},
+          Case{.m = 300, .n = 330, .k = 520, .a = Layout::columns}}) {
       Case with_dtype = c;
       with_dtype.dtype = dtype;
       Trial trial(with_dtype);

@@ -1,9 +1,9 @@
 """tf.keras.layers."""
 from ... import missing as _missing
-from .attention import Attention, MultiHeadAttention  # noqa: F401
+from .attention import AdditiveAttention, Attention, MultiHeadAttention  # noqa: F401
 from .base import Layer  # noqa: F401
 from .basic import (  # noqa: F401
-    ELU, Activation, Add, Average, CategoryEncoding, Concatenate, Dense, Dot, Dropout, Embedding, Flatten, GaussianDropout, GaussianNoise, Identity,
+    ELU, Activation, ActivityRegularization, Add, AlphaDropout, Average, CategoryEncoding, Concatenate, Dense, Dot, Dropout, Embedding, Flatten, GaussianDropout, GaussianNoise, Identity,
     InputLayer, Lambda, LeakyReLU, Masking, Maximum, Minimum, Multiply, Permute, PReLU, ReLU, RepeatVector, Rescaling, Reshape, Softmax, SpatialDropout1D,
     SpatialDropout2D, Subtract, add, average, concatenate, dot, maximum, minimum, multiply, subtract,
 )
@@ -14,7 +14,7 @@ from .images import (  # noqa: F401
     GlobalMaxPooling3D, MaxPool1D, MaxPool2D, MaxPool3D, MaxPooling1D, MaxPooling2D, MaxPooling3D, Resizing, SeparableConv1D, SeparableConv2D, UpSampling1D,
     UpSampling2D, UpSampling3D, ZeroPadding1D, ZeroPadding2D, ZeroPadding3D,
 )
-from .norms import BatchNormalization, GroupNormalization, LayerNormalization, RMSNormalization, UnitNormalization  # noqa: F401
+from .norms import BatchNormalization, GroupNormalization, LayerNormalization, Normalization, RMSNormalization, UnitNormalization  # noqa: F401
 from .recurrent import GRU, LSTM, RNN, Bidirectional, GRUCell, LSTMCell, SimpleRNN, SimpleRNNCell, TimeDistributed  # noqa: F401
 from .symbolic import KerasTensor  # noqa: F401
 

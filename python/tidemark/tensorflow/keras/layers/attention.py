@@ -119,12 +119,14 @@ class Attention(Layer):
     def build(self, input_shape):
         self.scale = self.add_weight((), "ones", name="scale") if self.use_scale else None
 
+    def _scores(self, q, k):
+        scores = td.matmul(q, k, transpose_b=True)
+        return scores * self.scale._t if self.use_scale else scores
+
     def call(self, inputs, mask=None, return_attention_scores=False, training=False, use_causal_mask=False):
         q, v = convert(inputs[0])._t, convert(inputs[1])._t
         k = convert(inputs[2])._t if len(inputs) > 2 else v
-        scores = td.matmul(q, k, transpose_b=True)
-        if self.use_scale:
-            scores = scores * self.scale._t
+        scores = self._scores(q, k)
         if use_causal_mask:
             n, m = q.shape[1], k.shape[1]
             keep = td.reshape(td.arange(0, n, 1, td.i32), [n, 1]) >= td.reshape(td.arange(0, m, 1, td.i32), [1, m])
@@ -134,3 +136,17 @@ class Attention(Layer):
             weights = td.dropout(weights, self.dropout)
         result = wrap(td.matmul(weights, v))
         return (result, wrap(weights)) if return_attention_scores else result
+
+
+class AdditiveAttention(Attention):
+    """Scores are sums over tanh(query + key)."""
+
+    def __init__(self, use_scale=True, dropout=0.0, **options):
+        super().__init__(use_scale, dropout=dropout, **options)
+
+    def build(self, input_shape):
+        self.scale = self.add_weight((input_shape[0][-1],), "glorot_uniform", name="scale") if self.use_scale else None
+
+    def _scores(self, q, k):
+        sums = td.tanh(td.expand_dims(q, -2) + td.expand_dims(k, -3))
+        return td.sum(sums * self.scale._t if self.use_scale else sums, -1)

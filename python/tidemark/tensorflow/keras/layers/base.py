@@ -171,9 +171,12 @@ class Layer:
     def __call__(self, *args, **kwargs):
         if is_symbolic((args, kwargs)):
             return call_symbolically(self, args, kwargs)
-        args = tuple(_as_tensors(a, self.compute_dtype) for a in args)
+        args = self._arguments(args)
         with mixed_precision.scope(self.dtype_policy):
             return self._run(args, kwargs)
+
+    def _arguments(self, args):
+        return tuple(_as_tensors(a, self.compute_dtype) for a in args)
 
     def _run(self, args, kwargs):
         parameters = _parameters(type(self).call)
@@ -258,6 +261,10 @@ class OperationLayer(Layer):
     def __init__(self, f, name):
         super().__init__(name=unique_name(name))
         self._f = f
+
+    def _arguments(self, args):
+        """Numbers stay numbers, which take the dtype of the tensor beside them."""
+        return tuple(a if isinstance(a, (int, float)) else part for a, part in zip(args, super()._arguments(args)))
 
     def call(self, *args):
         return self._f(*args)

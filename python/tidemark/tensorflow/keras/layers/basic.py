@@ -8,7 +8,7 @@ from ... import dtypes
 from ...arrays import one_hot
 from ...shapes import TensorShape
 from ...tensor import convert, wrap
-from .. import activations
+from .. import activations, regularizers
 from .base import Layer
 
 
@@ -214,6 +214,33 @@ class SpatialDropout1D(Dropout):
 
 class SpatialDropout2D(SpatialDropout1D):
     pass
+
+
+class AlphaDropout(Layer):
+    """Dropout that keeps the mean and the variance of what selu gives."""
+
+    def __init__(self, rate, noise_shape=None, seed=None, **options):
+        super().__init__(**options)
+        self.rate, self.noise_shape, self.seed = rate, noise_shape, seed
+
+    def call(self, inputs, training=False):
+        x = convert(inputs)
+        if not training or not self.rate:
+            return x
+        alpha = -1.6732632423543772848170429916717 * 1.0507009873554804934193349852946
+        kept = td.random.uniform(self.noise_shape or list(x._t.shape)) >= self.rate
+        scale = ((1 - self.rate) * (1 + self.rate * alpha**2)) ** -0.5
+        return wrap((td.where(kept, x._t, alpha) - alpha * self.rate) * scale)
+
+
+class ActivityRegularization(Layer):
+    """Adds the sizes of its inputs to the loss."""
+
+    def __init__(self, l1=0.0, l2=0.0, **options):
+        super().__init__(activity_regularizer=regularizers.L1L2(l1, l2), **options)
+
+    def call(self, inputs):
+        return convert(inputs)
 
 
 class GaussianNoise(Layer):

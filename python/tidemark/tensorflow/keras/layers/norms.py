@@ -1,7 +1,9 @@
 """Normalization, with Keras's epsilons and momentum."""
 
+import numpy as np
 import tidemark as td
 
+from ... import dtypes
 from ...shapes import TensorShape
 from ...tensor import convert, wrap
 from .base import Layer
@@ -9,6 +11,28 @@ from .base import Layer
 
 def _axes(axis, rank):
     return [a % rank for a in ([axis] if isinstance(axis, int) else axis)]
+
+
+class Normalization(Layer):
+    """Subtracts a mean and divides by a standard deviation, which are given or those of the data of adapt()."""
+
+    def __init__(self, axis=-1, mean=None, variance=None, invert=False, **options):
+        super().__init__(**options)
+        self.axis, self.invert = axis, invert
+        self.mean, self.variance = (None if v is None else convert(v, dtypes.float32) for v in (mean, variance))
+
+    def adapt(self, data):
+        x = convert(np.concatenate([np.asarray(part) for part in data]) if hasattr(data, "as_numpy_iterator") else data)._t
+        kept = [] if self.axis is None else [a % x.ndim for a in (self.axis if isinstance(self.axis, (list, tuple)) else [self.axis])]
+        others = [i for i in range(x.ndim) if i not in kept]
+        self.mean, self.variance = wrap(td.mean(x, axis=others, keepdims=True)), wrap(td.var(x, axis=others, keepdims=True))
+
+    def call(self, inputs):
+        if self.mean is None:
+            raise ValueError("Normalization: the mean is not known; call adapt(data) first, or give mean and variance")
+        x, mean = td.cast(convert(inputs)._t, td.f32), self.mean._t
+        deviation = td.maximum(td.sqrt(self.variance._t), 1e-7)
+        return wrap(mean + x * deviation if self.invert else (x - mean) / deviation)
 
 
 class BatchNormalization(Layer):
