@@ -77,7 +77,8 @@ std::vector<Case> chosen_cases(const OpDef& op, size_t most_of_sample) {
     for (const Tensor& operand : c.operands)
       fits = fits && element_count(operand) <= 140 &&
              (operand.dtype() == DType::f32 || operand.dtype() == DType::i32 ||
-              operand.dtype() == DType::i64 || operand.dtype() == DType::boolean);
+              operand.dtype() == DType::i64 || operand.dtype() == DType::boolean ||
+              op.family == Family::random);  // Whose parameters are f64.
     if (fits) fit.push_back(std::move(c));
   }
   const size_t most = full_counts() ? fit.size() : most_of_sample;

@@ -7,6 +7,7 @@
 
 #include "tidemark/api/create.h"
 #include "tidemark/api/ops.h"
+#include "tidemark/api/random.h"
 #include "tidemark/compile/cpu/eager.h"
 #include "tidemark/ops/contract.h"
 #include "tidemark/ops/indexing.h"
@@ -835,6 +836,19 @@ void draw_cases(Cases& cases, DType dtype) {
   }
 }
 
+void by_element_cases(Cases& cases, DType dtype) {
+  if (dtype != DType::f64) return;
+  for (const ops::Drawn drawn : {ops::Drawn::log_gamma, ops::Drawn::poisson}) {
+    for (const int64_t n : {0, 1, 15, 257, 5000}) {
+      // Around the limits at which the method changes, and far above them.
+      const Tensor parameters =
+          random::uniform({n}, {.high = 20, .dtype = dtype, .key = random::Key(5)});
+      cases.add({key(1234), parameters},
+                Attrs().add(DimList{n}).add(dtype).add(static_cast<int64_t>(drawn)));
+    }
+  }
+}
+
 // ---- by name ------------------------------------------------------------------------------------
 
 struct Table {
@@ -881,6 +895,7 @@ constexpr Table kTables[] = {{&ops::reshape, reshape_cases},
                              {&ops::svd, linalg_cases},
                              {&ops::arange, draw_cases},
                              {&ops::random_bernoulli, draw_cases},
+                             {&ops::random_by_element, by_element_cases},
                              {&ops::random_fold, fold_cases},
                              {&ops::random_integers, draw_cases},
                              {&ops::random_normal, draw_cases},
@@ -891,8 +906,8 @@ std::vector<Case> tabled(const OpDef& op) {
   Cases cases(op);
   for (const Table& table : kTables) {
     if (table.op != op.self) continue;
-    // Permutations are i64, which may not be among those that are swept.
-    const bool is_one = op.self == &ops::random_permutation;
+    // Permutations and keys are i64, which may not be among those that are swept.
+    const bool is_one = op.self == &ops::random_permutation || op.self == &ops::random_fold;
     for (const DType dtype : is_one ? all_dtypes() : swept_dtypes(op)) table.add(cases, dtype);
   }
   return cases.take();
@@ -1018,7 +1033,7 @@ std::vector<Case> large_cases_of(const OpDef& op) {
                                                      .add(1.0)
                                                      .add(int64_t{1}));
     } else if (op.family == Family::random) {
-      if (op.self == &ops::random_fold) continue;
+      if (op.self == &ops::random_fold || op.self == &ops::random_by_element) continue;
       Cases more(op);
       draw_cases(more, dtype);
       for (const Case& c : more.take()) cases.add(c.operands, c.attrs);

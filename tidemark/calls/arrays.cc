@@ -7,6 +7,7 @@
 #include "tidemark/ops/structure.h"
 #include "tidemark/ops/typing.h"
 #include "tidemark/tensor/bind.h"
+#include "tidemark/tensor/composed.h"
 #include "tidemark/tensor/tensor_state.h"
 #include "tidemark/types/size.h"
 
@@ -206,16 +207,43 @@ Tensor nan_to_num(const Operand& x, const NanToNumOptions& options, Source at) {
     return view_as_complex(nan_to_num(view_as_real(tensor), options, at));
   if (!is_float(tensor.dtype())) return tensor;
   const double most = largest_finite(tensor.dtype());
-  const Tensor numbers = where(isnan(tensor), options.nan, tensor);
-  const double infinity = std::numeric_limits<double>::infinity();
-  const Tensor below = where(numbers == infinity, options.posinf.value_or(most), numbers);
-  return where(below == -infinity, options.neginf.value_or(-most), below);
+  const double above = options.posinf.value_or(most), below = options.neginf.value_or(-most);
+  static constexpr char kSelf = 0;
+  const auto run = [&](const detail::Tensors& given) {
+    constexpr double infinity = std::numeric_limits<double>::infinity();
+    const Tensor numbers = where(isnan(given[0]), options.nan, given[0]);
+    const Tensor most_below = where(numbers == infinity, above, numbers);
+    return where(most_below == -infinity, below, most_below);
+  };
+  const auto what = detail::Composition(&kSelf).add(options.nan).add(above).add(below);
+  return detail::composed(what, {tensor}, run, at);
 }
+
+namespace {
 
 // By arithmetic in the dtype itself, rounded to nearest (Rump, Zimmermann, Boldo and Melquiond,
 // "Computing predecessor and successor in rounding to nearest"): x plus a little more than half the
 // distance to its neighbour rounds to that neighbour. Where the product that gives this distance
 // would be subnormal, x is scaled up; below that, neighbours are `least` apart.
+Tensor neighbour(const Tensor& x, const Tensor& y, Source at) {
+  const auto [relative, least] = spacing_of(x.dtype());
+  const auto number = [&](double value) { return detail::literal(x.dtype(), value, 0, at); };
+  const Tensor size = abs(stop_gradient(x)), up = y > x;
+  const double more_than_half = relative * (1 + 2 * relative);
+  const Tensor is_low = size < least / relative / relative * 0.5;
+  const Tensor scale = where(is_low, number(1 / relative), 1);
+  const Tensor by = size * scale * where(up, number(more_than_half), -more_than_half);
+  const Tensor normal = (x * scale + by) * where(is_low, number(relative), 1);
+  const Tensor small = x + where(up, number(least), -least);
+  const Tensor near = where(size < least / relative, small, normal);
+  const Tensor finite = where(isinf(x), copysign(number(largest_finite(x.dtype())), x), near);
+  // Zeros have the sign of x.
+  const Tensor apart = where(finite == 0, copysign(finite, x), finite);
+  return where(x == y, copysign(x, y), where(logical_or(isnan(x), isnan(y)), x + y, apart));
+}
+
+}  // namespace
+
 Tensor nextafter(const Operand& a, const Operand& b, Source at) {
   const SourceScope scope(at);
   // A plain number takes the dtype of the other operand.
@@ -224,30 +252,18 @@ Tensor nextafter(const Operand& a, const Operand& b, Source at) {
     return has_one ? std::optional(x.tensor()->dtype()) : std::nullopt;
   };
   const Tensor left = tensor_of(a, at, float_of(b)), right = tensor_of(b, at, float_of(a));
-  const DType common = promote(left.dtype(), right.dtype());
-  const DType real = is_float(common) ? common : DType::f32;
-  const Tensor x = cast(left, real), y = cast(right, real);
-  const auto [relative, least] = spacing_of(real);
-  const Tensor size = abs(stop_gradient(x)), up = y > x;
-  const auto moved = [&](const Tensor& from, const Tensor& by) {
-    return where(up, from + by, from - by);
+  static constexpr char kSelf = 0;
+  const auto run = [at](const detail::Tensors& both) {
+    const DType common = promote(both[0].dtype(), both[1].dtype());
+    const DType real = is_float(common) ? common : DType::f32;
+    return neighbour(cast(both[0], real), cast(both[1], real), at);
   };
-  const double more_than_half = relative * (1 + 2 * relative);
-  const Tensor plain = moved(x, size * more_than_half);
-  const Tensor scaled =
-      moved(x * (1 / relative), size * (1 / relative) * more_than_half) * relative;
-  const Tensor small = moved(x, full_like(x, least));
-  const Tensor normal = where(size < least / relative / relative * 0.5, scaled, plain);
-  const Tensor near = where(size < least / relative, small, normal);
-  const Tensor finite = where(isinf(x), sign(x) * largest_finite(real), near);
-  // Zeros have the sign of x.
-  const Tensor apart = where(finite == 0, copysign(finite, x), finite);
-  return where(x == y, copysign(x, y), where(logical_or(isnan(x), isnan(y)), x + y, apart));
+  return detail::composed(detail::Composition(&kSelf), {left, right}, run, at);
 }
 
-Tensor isclose(const Operand& a, const Operand& b, CloseOptions options, Source at) {
-  const SourceScope scope(at);
-  const Tensor left = tensor_of(a, at), right = tensor_of(b, at);
+namespace {
+
+Tensor are_close(const Tensor& left, const Tensor& right, const CloseOptions& options) {
   const DType common = promote(left.dtype(), right.dtype());
   const DType real = is_differentiable(common) ? common : DType::f64;
   const Tensor x = cast(left, real), y = cast(right, real);
@@ -257,9 +273,30 @@ Tensor isclose(const Operand& a, const Operand& b, CloseOptions options, Source 
   return options.equal_nan ? logical_or(close, logical_and(isnan(x), isnan(y))) : close;
 }
 
+detail::Composition closeness(const void* self, const CloseOptions& options) {
+  return detail::Composition(self).add(options.rtol).add(options.atol).add(options.equal_nan);
+}
+
+}  // namespace
+
+Tensor isclose(const Operand& a, const Operand& b, CloseOptions options, Source at) {
+  const SourceScope scope(at);
+  static constexpr char kSelf = 0;
+  const auto run = [&](const detail::Tensors& both) {
+    return are_close(both[0], both[1], options);
+  };
+  return detail::composed(closeness(&kSelf, options), {tensor_of(a, at), tensor_of(b, at)}, run,
+                          at);
+}
+
 Tensor allclose(const Operand& a, const Operand& b, CloseOptions options, Source at) {
   const SourceScope scope(at);
-  return all(isclose(a, b, options, at));
+  static constexpr char kSelf = 0;
+  const auto run = [&](const detail::Tensors& both) {
+    return all(are_close(both[0], both[1], options));
+  };
+  return detail::composed(closeness(&kSelf, options), {tensor_of(a, at), tensor_of(b, at)}, run,
+                          at);
 }
 
 }  // namespace tidemark

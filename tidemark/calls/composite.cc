@@ -10,6 +10,7 @@
 #include "tidemark/device/threads.h"
 #include "tidemark/ops/typing.h"
 #include "tidemark/tensor/bind.h"
+#include "tidemark/tensor/composed.h"
 #include "tidemark/tensor/draws.h"
 #include "tidemark/tensor/tensor_state.h"
 
@@ -56,7 +57,13 @@ Tensor ReduceFunction::operator()(const Operand& x, const Axes& axes, Keep keep,
   const SourceScope scope(at);
   const Tensor tensor = tensor_of(x, at);
   const AxisList list = plain_axes(axes, name, type_of(tensor, at), at);
-  return narrowed(body(widened(tensor), list, keep), tensor.dtype());
+  detail::Composition what(this);
+  what.add(keep == Keep::yes);
+  for (const int64_t axis : list) what.add(axis);
+  const auto run = [&](const detail::Tensors& given) {
+    return narrowed(body(widened(given[0]), list, keep), given[0].dtype());
+  };
+  return detail::composed(what, {tensor}, run, at);
 }
 
 namespace detail {
@@ -95,8 +102,12 @@ Tensor norm_of(const Tensor& x, const AxisList& axes, Keep keep) {
 
 Tensor leaky_relu(const Operand& x, double slope, Source at) {
   const SourceScope scope(at);
-  const Tensor tensor = as_float(tensor_of(x, at));
-  return where(tensor >= 0, tensor, tensor * slope);
+  static constexpr char kSelf = 0;
+  const auto run = [&](const detail::Tensors& given) {
+    const Tensor tensor = as_float(given[0]);
+    return where(tensor >= 0, tensor, tensor * slope);
+  };
+  return detail::composed(detail::Composition(&kSelf).add(slope), {tensor_of(x, at)}, run, at);
 }
 
 namespace {
@@ -115,7 +126,12 @@ Tensor normalised(const Operand& x, const NormOptions& options,
     if (has_bias) result = std::move(result) + given.back();
     return narrowed(result, given[0].dtype());
   };
-  return detail::as_one_op(std::move(operands), run, at);
+  detail::Composition what(reinterpret_cast<const void*>(body));
+  what.add(options.epsilon).add(options.scale.has_value()).add(options.bias.has_value());
+  const auto whole = [&](const detail::Tensors& given) {
+    return detail::as_one_op(given, run, at);
+  };
+  return detail::composed(what, std::move(operands), whole, at);
 }
 
 }  // namespace
@@ -183,8 +199,12 @@ Tensor mse(const Operand& y_true, const Operand& y_pred, Source at) {
         cat("mse: ", type_of(wanted, at), " and ", type_of(given, at), " differ in shape"), at,
         "reshape one of them: td::reshape(y, other.shape())");
   }
-  return narrowed(mean(square(widened(given) - widened(wanted))),
-                  promote(wanted.dtype(), given.dtype()));
+  static constexpr char kSelf = 0;
+  const auto run = [](const detail::Tensors& both) {
+    return narrowed(mean(square(widened(both[1]) - widened(both[0]))),
+                    promote(both[0].dtype(), both[1].dtype()));
+  };
+  return detail::composed(detail::Composition(&kSelf), {wanted, given}, run, at);
 }
 
 Tensor sparse_softmax_cross_entropy(const Operand& labels, const Operand& logits, Source at) {
@@ -201,7 +221,9 @@ Tensor sparse_softmax_cross_entropy(const Operand& labels, const Operand& logits
     const Tensor picked = detail::take_class(scores, expand_dims(given[1], -1), at);
     return narrowed(mean(logsumexp(scores, -1, keepdims) - picked), given[0].dtype());
   };
-  return detail::as_one_op({given, wanted}, run, at);
+  static constexpr char kSelf = 0;
+  const auto whole = [&](const detail::Tensors& both) { return detail::as_one_op(both, run, at); };
+  return detail::composed(detail::Composition(&kSelf), {given, wanted}, whole, at);
 }
 
 Tensor dropout(const Operand& x, const DropoutOptions& options, Source at) {
@@ -214,7 +236,13 @@ Tensor dropout(const Operand& x, const DropoutOptions& options, Source at) {
   DrawsToKeep draws;
   const Tensor keep =
       random::bernoulli(tensor.shape(), {.p = 1 - options.rate, .key = options.key});
-  Tensor dropped = where(keep, tensor * (1 / (1 - options.rate)), 0);
+  static constexpr char kSelf = 0;
+  const double factor = 1 / (1 - options.rate);
+  const auto run = [&](const detail::Tensors& given) {
+    return where(given[0], given[1] * factor, 0);
+  };
+  Tensor dropped =
+      detail::composed(detail::Composition(&kSelf).add(factor), {keep, tensor}, run, at);
   draws.keep();
   return dropped;
 }

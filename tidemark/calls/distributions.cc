@@ -5,20 +5,24 @@
 
 #include "tidemark/base/error.h"
 #include "tidemark/calls/create.h"
+#include "tidemark/calls/draw_by_element.h"
 #include "tidemark/calls/ops.h"
 #include "tidemark/calls/ordered.h"
 #include "tidemark/device/threads.h"
 #include "tidemark/ops/pointwise.h"
 #include "tidemark/ops/reduce.h"
 #include "tidemark/tensor/bind.h"
+#include "tidemark/tensor/composed.h"
 #include "tidemark/tensor/draws.h"
 #include "tidemark/tensor/tensor_state.h"
 
 namespace tidemark::random {
 namespace {
 
+using detail::Composition;
 using detail::DrawsToKeep;
 using detail::tensor_of;
+using detail::Tensors;
 
 // Held by a function of several draws: if it fails, the generator is as before.
 struct Scope {
@@ -59,7 +63,8 @@ void check_positive(double value, const char* name, const char* option, Source a
 
 // A parameter as f64, of the shape of the draws.
 Tensor parameter(const Operand& given, const Shape& shape, Source at) {
-  return broadcast_to(cast(stop_gradient(tensor_of(given, at)), DType::f64), shape);
+  const Tensor wide = cast(stop_gradient(tensor_of(given, at)), DType::f64);
+  return wide.shape() == shape ? wide : broadcast_to(wide, shape);
 }
 
 // In (0, infinity): uniform draws may be 0, whose logarithm is not finite, and stand for the
@@ -76,14 +81,24 @@ Tensor exponential(const Shape& shape, ExponentialDrawOptions options, Source at
   check_positive(options.rate, "exponential", "rate", at);
   Scope scope(at);
   const Tensor u = uniform(shape, {.dtype = wide(options.dtype), .key = options.key}, at);
-  return scope.kept(cast(exponential_of(u) / options.rate, options.dtype));
+  static constexpr char kSelf = 0;
+  const auto run = [&](const Tensors& given) {
+    return cast(exponential_of(given[0]) / options.rate, options.dtype);
+  };
+  const auto what = Composition(&kSelf).add(options.rate).add(int64_t(options.dtype));
+  return scope.kept(detail::composed(what, {u}, run, at));
 }
 
 Tensor gumbel(const Shape& shape, DrawOptions options, Source at) {
   check_float(options.dtype, "gumbel", at);
   Scope scope(at);
   const Tensor u = uniform(shape, {.dtype = wide(options.dtype), .key = options.key}, at);
-  return scope.kept(cast(-log(exponential_of(u)), options.dtype));
+  static constexpr char kSelf = 0;
+  const auto run = [&](const Tensors& given) {
+    return cast(-log(exponential_of(given[0])), options.dtype);
+  };
+  const auto what = Composition(&kSelf).add(int64_t(options.dtype));
+  return scope.kept(detail::composed(what, {u}, run, at));
 }
 
 Tensor laplace(const Shape& shape, LaplaceOptions options, Source at) {
@@ -92,11 +107,17 @@ Tensor laplace(const Shape& shape, LaplaceOptions options, Source at) {
   Scope scope(at);
   // The side and the distance are drawn apart, so that neither loses digits to the other.
   const DType dtype = wide(options.dtype);
-  const Tensor far =
-      exponential_of(uniform(shape, {.dtype = dtype, .key = part(options.key, 0)}, at));
+  const Tensor u = uniform(shape, {.dtype = dtype, .key = part(options.key, 0)}, at);
   const Tensor side = bernoulli(shape, {.key = part(options.key, 1)}, at);
-  const Tensor drawn = options.mean + options.scale * where(side, far, -far);
-  return scope.kept(cast(drawn, options.dtype));
+  static constexpr char kSelf = 0;
+  const auto run = [&](const Tensors& given) {
+    const Tensor far = exponential_of(given[0]);
+    const Tensor drawn = options.mean + options.scale * where(given[1], far, -far);
+    return cast(drawn, options.dtype);
+  };
+  const auto what =
+      Composition(&kSelf).add(options.mean).add(options.scale).add(int64_t(options.dtype));
+  return scope.kept(detail::composed(what, {u, side}, run, at));
 }
 
 namespace {
@@ -116,6 +137,28 @@ Tensor normal_quantile(const Tensor& p) {
   return x;
 }
 
+// Where the numbers of f32 are dense enough: not far from the middle, nor between close bounds.
+bool is_near(const TruncatedNormalOptions& options) {
+  const double root = 1 / std::numbers::sqrt2;
+  return options.dtype != DType::f64 && options.low >= -4 && options.high <= 4 &&
+         std::erf(options.high * root) - std::erf(options.low * root) > 0.01;
+}
+
+// Of uniform draws, the normal ones within the bounds. The side with the smaller probabilities is
+// computed, where they have all their digits.
+Tensor far_normal(const Tensor& u, const TruncatedNormalOptions& options) {
+  const bool turned = options.low + options.high > 0;
+  const double low = turned ? -options.high : options.low;
+  const double high = turned ? -options.low : options.high;
+  const Tensor p = below(low) + u * (below(high) - below(low));
+  // Above the middle, by symmetry.
+  const Tensor is_above = p > 0.5;
+  const Tensor tail = clip(where(is_above, 1.0 - p, p), 1e-300, 0.5);
+  const Tensor quantile = normal_quantile(tail);
+  const Tensor x = clip(where(is_above, -quantile, quantile), low, high);
+  return turned ? -x : x;
+}
+
 }  // namespace
 
 Tensor truncated_normal(const Shape& shape, TruncatedNormalOptions options, Source at) {
@@ -126,53 +169,40 @@ Tensor truncated_normal(const Shape& shape, TruncatedNormalOptions options, Sour
                         options.high, "] standard deviations"),
                     at, "low must be less than high, both within 37 standard deviations");
   Scope scope(at);
-  // The side with the smaller probabilities is computed, where they have all their digits.
-  const bool turned = options.low + options.high > 0;
-  const double low = turned ? -options.high : options.low;
-  const double high = turned ? -options.low : options.high;
+  const auto what = [&](const void* self) {
+    return Composition(self)
+        .add(options.low)
+        .add(options.high)
+        .add(options.mean)
+        .add(options.stddev)
+        .add(int64_t(options.dtype));
+  };
+  if (is_near(options)) {
+    const double root = 1 / std::numbers::sqrt2;
+    const UniformOptions between = {.low = std::erf(options.low * root),
+                                    .high = std::erf(options.high * root),
+                                    .key = options.key};
+    static constexpr char kNear = 0;
+    const auto run = [&](const Tensors& given) {
+      const Tensor x = clip(erfinv(given[0]) * std::numbers::sqrt2, options.low, options.high);
+      return cast(options.mean + options.stddev * x, options.dtype);
+    };
+    return scope.kept(detail::composed(what(&kNear), {uniform(shape, between, at)}, run, at));
+  }
   const Tensor u = uniform(shape, {.dtype = DType::f64, .key = options.key}, at);
-  const Tensor p = below(low) + u * (below(high) - below(low));
-  // Above the middle, by symmetry.
-  const Tensor is_above = p > 0.5;
-  const Tensor tail = clip(where(is_above, 1.0 - p, p), 1e-300, 0.5);
-  const Tensor quantile = normal_quantile(tail);
-  const Tensor x = clip(where(is_above, -quantile, quantile), low, high);
-  const Tensor drawn = options.mean + options.stddev * (turned ? -x : x);
-  return scope.kept(cast(drawn, options.dtype));
+  static constexpr char kFar = 0;
+  const auto run = [&](const Tensors& given) {
+    return cast(options.mean + options.stddev * far_normal(given[0], options), options.dtype);
+  };
+  return scope.kept(detail::composed(what(&kFar), {u}, run, at));
 }
 
 namespace {
 
-// Proposals of a rejection are made a fixed number of times, so that a draw is one program without
-// a loop. At least 0.95 of the gamma's and 0.8 of the Poisson's are accepted each time; a draw that
-// all of them reject, less than one of 1e9, is alpha - 1/3 or the rate rounded down.
-constexpr int kGammaRounds = 8, kPoissonRounds = 14;
-
-// A cube of a normal, by Marsaglia and Tsang; alpha at least 1, f64.
-Tensor gamma_above_one(const Tensor& alpha, const std::optional<Key>& key, Source at) {
-  const Tensor d = alpha - 1.0 / 3;
-  const Tensor c = rsqrt(9.0 * d);
-  Tensor drawn = d, is_open = full(alpha.shape(), true);
-  for (int round = 0; round < kGammaRounds; ++round) {
-    const Tensor x = normal(alpha.shape(), {.dtype = DType::f64, .key = part(key, 2 * round)}, at);
-    const Tensor u =
-        uniform(alpha.shape(), {.dtype = DType::f64, .key = part(key, 2 * round + 1)}, at);
-    const Tensor root = 1.0 + c * x;
-    const Tensor v = maximum(root, 1e-30) * square(maximum(root, 1e-30));
-    const Tensor fits =
-        logical_and(root > 0, log(maximum(u, 0x1p-54)) < 0.5 * square(x) + d * (1.0 - v + log(v)));
-    drawn = where(logical_and(is_open, fits), d * v, drawn);
-    is_open = logical_and(is_open, logical_not(fits));
-  }
-  return drawn;
-}
-
-// The logarithm of a draw: those of a small alpha are below the smallest float.
-Tensor log_gamma_draw(const Tensor& alpha, const std::optional<Key>& key, Source at) {
-  const Tensor is_small = alpha < 1;
-  const Tensor drawn = gamma_above_one(where(is_small, alpha + 1.0, alpha), part(key, 0), at);
-  const Tensor u = uniform(alpha.shape(), {.dtype = DType::f64, .key = part(key, 1)}, at);
-  return log(drawn) + where(is_small, -exponential_of(u) / alpha, 0.0);
+// Logarithms: draws of a small alpha are below the smallest float.
+Tensor log_gamma_draw(const Operand& alpha, const Shape& shape, const std::optional<Key>& key,
+                      Source at) {
+  return detail::draw_by_element(ops::Drawn::log_gamma, parameter(alpha, shape, at), key, at);
 }
 
 }  // namespace
@@ -180,81 +210,33 @@ Tensor log_gamma_draw(const Tensor& alpha, const std::optional<Key>& key, Source
 Tensor gamma(const Operand& alpha, const Shape& shape, DrawOptions options, Source at) {
   check_float(options.dtype, "gamma", at);
   Scope scope(at);
-  const Tensor drawn = exp(log_gamma_draw(parameter(alpha, shape, at), options.key, at));
-  return scope.kept(cast(drawn, options.dtype));
+  const Tensor drawn = log_gamma_draw(alpha, shape, options.key, at);
+  static constexpr char kSelf = 0;
+  const auto run = [&](const Tensors& given) { return cast(exp(given[0]), options.dtype); };
+  const auto what = Composition(&kSelf).add(int64_t(options.dtype));
+  return scope.kept(detail::composed(what, {drawn}, run, at));
 }
 
 Tensor beta(const Operand& a, const Operand& b, const Shape& shape, DrawOptions options,
             Source at) {
   check_float(options.dtype, "beta", at);
   Scope scope(at);
-  const Tensor x = log_gamma_draw(parameter(a, shape, at), part(options.key, 0), at);
-  const Tensor y = log_gamma_draw(parameter(b, shape, at), part(options.key, 1), at);
-  return scope.kept(cast(sigmoid(x - y), options.dtype));
+  const Tensor x = log_gamma_draw(a, shape, part(options.key, 0), at);
+  const Tensor y = log_gamma_draw(b, shape, part(options.key, 1), at);
+  static constexpr char kSelf = 0;
+  const auto run = [&](const Tensors& given) {
+    return cast(sigmoid(given[0] - given[1]), options.dtype);
+  };
+  const auto what = Composition(&kSelf).add(int64_t(options.dtype));
+  return scope.kept(detail::composed(what, {x, y}, run, at));
 }
-
-namespace {
-
-// log(k!), k not below 0: Stirling's series from k + 8 on, less the factors in between.
-Tensor log_factorial(const Tensor& k) {
-  Tensor product = k + 1.0;
-  for (int i = 2; i <= 7; ++i) product = product * (k + static_cast<double>(i));
-  const Tensor x = k + 8.0;
-  const Tensor inverse = 1.0 / x, square_inverse = square(inverse);
-  const Tensor series =
-      inverse * (1.0 / 12 - square_inverse * (1.0 / 360 - square_inverse * (1.0 / 1260)));
-  return (x - 0.5) * log(x) - x + 0.5 * std::log(2 * std::numbers::pi) + series - log(product);
-}
-
-constexpr double kLargeRate = 10;
-
-// Below that rate: the number of partial sums of probabilities that one uniform draw exceeds. The
-// chance of more than 50 is below 1e-18.
-Tensor poisson_of_small(const Tensor& rate, const Tensor& u) {
-  Tensor mass = exp(-rate), sum = mass, count = zeros(rate.shape(), DType::f64);
-  for (int k = 1; k <= 50; ++k) {
-    count = count + cast(u >= sum, DType::f64);
-    mass = mass * rate * (1.0 / k);
-    sum = sum + mass;
-  }
-  return count;
-}
-
-// Above it: transformed rejection with squeeze (Hörmann 1993).
-Tensor poisson_of_large(const Tensor& rate, const std::optional<Key>& key, Source at) {
-  const Tensor b = 0.931 + 2.53 * sqrt(rate), a = 0.02483 * b - 0.059;
-  const Tensor log_scale = log(1.1239 + 1.1328 / (b - 3.4));
-  const Tensor squeeze = 0.9277 - 3.6224 / (b - 2.0);
-  Tensor drawn = floor(rate), is_open = full(rate.shape(), true);
-  for (int round = 0; round < kPoissonRounds; ++round) {
-    const auto draw = [&](int64_t number) {
-      return uniform(rate.shape(), {.dtype = DType::f64, .key = part(key, number)}, at);
-    };
-    const Tensor u = draw(2 * round) - 0.5, v = maximum(draw(2 * round + 1), 0x1p-54);
-    const Tensor near = maximum(0.5 - abs(u), 0x1p-54);
-    const Tensor k = floor((2.0 * a / near + b) * u + rate + 0.43);
-    const Tensor counted = maximum(k, 0.0);
-    const Tensor is_likely = log(v) + log_scale - log(a / square(near) + b) <=
-                             counted * log(rate) - rate - log_factorial(counted);
-    const Tensor fits = logical_and(
-        k >= 0, logical_or(logical_and(near >= 0.07, v <= squeeze),
-                           logical_and(logical_or(near >= 0.013, v <= near), is_likely)));
-    drawn = where(logical_and(is_open, fits), k, drawn);
-    is_open = logical_and(is_open, logical_not(fits));
-  }
-  return drawn;
-}
-
-}  // namespace
 
 Tensor poisson(const Operand& rate, const Shape& shape, WholeDrawOptions options, Source at) {
   check_whole(options.dtype, "poisson", at);
   Scope scope(at);
-  const Tensor expected = parameter(rate, shape, at);
-  const Tensor u = uniform(shape, {.dtype = DType::f64, .key = part(options.key, 0)}, at);
-  const Tensor few = poisson_of_small(minimum(expected, kLargeRate), u);
-  const Tensor many = poisson_of_large(maximum(expected, kLargeRate), part(options.key, 1), at);
-  return scope.kept(cast(where(expected < kLargeRate, few, many), options.dtype));
+  const Tensor drawn =
+      detail::draw_by_element(ops::Drawn::poisson, parameter(rate, shape, at), options.key, at);
+  return scope.kept(cast(drawn, options.dtype));
 }
 
 namespace {

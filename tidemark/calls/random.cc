@@ -7,6 +7,7 @@
 
 #include "tidemark/base/made_once.h"
 #include "tidemark/calls/create.h"
+#include "tidemark/calls/draw_by_element.h"
 #include "tidemark/calls/ops.h"
 #include "tidemark/compile/cpu/draws.h"
 #include "tidemark/ops/pointwise.h"
@@ -267,6 +268,17 @@ Tensor permutation(int64_t n, PermutationOptions options, Source at) {
 }  // namespace tidemark::random
 
 namespace tidemark::detail {
+
+Tensor draw_by_element(ops::Drawn drawn, const Tensor& parameters,
+                       const std::optional<random::Key>& key, Source at) {
+  DrawsToKeep draws;
+  const Tensor operands[] = {random::key_or_next(key, at), parameters};
+  const auto number = static_cast<int64_t>(drawn);
+  const Attrs attrs = Attrs().add(parameters.shape()).add(DType::f64).add(number);
+  Tensor made = bind_op(def_of(&ops::random_by_element), operands, attrs, at);
+  draws.keep();
+  return made;
+}
 
 Variable generator_as_variable() { return random::generator(); }
 std::optional<Variable> generator_if_variable() {

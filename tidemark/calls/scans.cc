@@ -6,6 +6,7 @@
 #include "tidemark/ops/structure.h"
 #include "tidemark/ops/typing.h"
 #include "tidemark/tensor/bind.h"
+#include "tidemark/tensor/composed.h"
 #include "tidemark/tensor/tensor_state.h"
 #include "tidemark/types/size.h"
 
@@ -87,26 +88,41 @@ Tensor linear_scan(const Operand& a, const Operand& b, int64_t axis, DirectionOp
   return bind_op(op, list, Attrs().add(plain).add(options.reverse), at);
 }
 
+namespace {
+
 // Sums of exponentials relative to the largest element so far, m: a linear recurrence, whose factor
 // scales the sum down where m grows. The result does not depend on m, which therefore has no
 // gradient.
-Tensor cumlogsumexp(const Operand& x, int64_t axis, RunningOptions options, Source at) {
-  const SourceScope scope(at);
-  const Tensor given = tensor_of(x, at);
+Tensor running_logsumexp(const Tensor& given, int64_t axis, const RunningOptions& options,
+                         Source at) {
   const DType real = is_float(given.dtype()) ? given.dtype() : DType::f32;
   const DType wide = is_low_precision(real) ? DType::f32 : real;
-  const int64_t plain = axis_of(given, axis, "cumlogsumexp", at);
   const double infinity = std::numeric_limits<double>::infinity();
   const bool reverse = options.reverse;
   Tensor terms = cast(given, wide);
-  if (options.exclusive) terms = moved(terms, plain, reverse, -infinity, at);
-  const Tensor most = cummax(stop_gradient(terms), plain, {reverse});
-  const Tensor before = moved(most, plain, reverse, -infinity, at);
+  if (options.exclusive) terms = moved(terms, axis, reverse, -infinity, at);
+  const Tensor most = cummax(stop_gradient(terms), axis, {reverse});
+  const Tensor before = moved(most, axis, reverse, -infinity, at);
   // Infinities are equal to themselves, but their difference is NaN.
   const Tensor factors = where(before == most, 1, exp(before - most));
   const Tensor base = where(isfinite(most), most, 0);
-  const Tensor sums = linear_scan(factors, exp(terms - base), plain, {reverse});
+  const Tensor sums = linear_scan(factors, exp(terms - base), axis, {reverse});
   return cast(base + log(sums), real);
+}
+
+}  // namespace
+
+Tensor cumlogsumexp(const Operand& x, int64_t axis, RunningOptions options, Source at) {
+  const SourceScope scope(at);
+  const Tensor tensor = tensor_of(x, at);
+  const int64_t plain = axis_of(tensor, axis, "cumlogsumexp", at);
+  static constexpr char kSelf = 0;
+  const auto run = [&](const detail::Tensors& given) {
+    return running_logsumexp(given[0], plain, options, at);
+  };
+  const auto what =
+      detail::Composition(&kSelf).add(plain).add(options.exclusive).add(options.reverse);
+  return detail::composed(what, {tensor}, run, at);
 }
 
 }  // namespace tidemark

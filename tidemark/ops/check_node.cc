@@ -251,10 +251,21 @@ void check_total(const Node& node, std::span<const TensorType> operands) {
   }
 }
 
+// The first operand of a draw is a key; a second one, of draws that have a shape, has a parameter
+// for each element.
 void check_keys(const Node& node, std::span<const TensorType> operands) {
-  for (const TensorType& key : operands) {
-    if (key != TensorType{DType::i64, {}})
-      refuse(cat(node.op->name, ": ", key, " is not a key"), "a key is an i64[]");
+  for (size_t i = 0; i < operands.size(); ++i) {
+    if (i > 0 && !node.op->attrs.empty()) {
+      Attrs::Reader read = node.attrs.read();
+      const TensorType wanted{DType::f64, Shape(read.sizes())};
+      const DType dtype = read.dtype();
+      if (operands[i] != wanted || dtype != DType::f64)
+        refuse(cat(node.op->name, ": parameters are ", operands[i], " and draws ", dtype,
+                   wanted.shape),
+               "both are f64, of one shape");
+    } else if (operands[i] != TensorType{DType::i64, {}}) {
+      refuse(cat(node.op->name, ": ", operands[i], " is not a key"), "a key is an i64[]");
+    }
   }
 }
 

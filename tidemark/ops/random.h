@@ -8,6 +8,7 @@ namespace tidemark::ops {
 
 namespace rule {
 TensorType infer_draw(const InferContext& context);
+TensorType infer_draw_by_element(const InferContext& context);
 TensorType infer_filled(const InferContext& context);
 TensorType infer_fold(const InferContext& context);
 void reference_arange(const ReferenceContext& context);
@@ -30,6 +31,14 @@ inline constexpr AttrDef kDrawAttrs[] = {{"shape", AttrKind::sizes, AttrRole::sh
                                          {"a", AttrKind::number},
                                          {"b", AttrKind::number}};
 
+// What is drawn of uniform numbers by a parameter for each element.
+enum class Drawn : int64_t {
+  log_gamma,  // The logarithm of a gamma draw, by alpha.
+  poisson,    // By the rate.
+};
+inline constexpr AttrDef kByElementAttrs[] = {{"shape", AttrKind::sizes, AttrRole::shape},
+                                              {"dtype", AttrKind::dtype},
+                                              {"drawn", AttrKind::integer}};
 inline constexpr AttrDef kIntegersAttrs[] = {{"shape", AttrKind::sizes, AttrRole::shape},
                                              {"dtype", AttrKind::dtype},
                                              {"low", AttrKind::integer},
@@ -74,6 +83,17 @@ inline constexpr NamedOp random_fold = {
     .no_gradient = kOfAKey,
     .routine = Routine::random_fold,
 };
+inline constexpr NamedOp random_by_element = {
+    .name = "random_by_element",
+    .brief = "Draws of a distribution with a parameter for each, in f64.",
+    .family = Family::random,
+    .arity = 2,
+    .attrs = kByElementAttrs,
+    .infer = rule::infer_draw_by_element,
+    .no_gradient = kOfAKey,
+    // Uniform draws, as many as each element needs.
+    .routine = Routine::random_uniform,
+};
 inline constexpr NamedOp random_integers = {
     .name = "random_integers",
     .brief = "Whole numbers drawn uniformly from [low, high).",
@@ -116,7 +136,7 @@ inline constexpr NamedOp random_uniform = {
 };
 
 inline constexpr const NamedOp* kRandomOps[] = {
-    &arange,        &random_bernoulli,   &random_fold,   &random_integers,
-    &random_normal, &random_permutation, &random_uniform};
+    &arange,          &random_bernoulli, &random_by_element,  &random_fold,
+    &random_integers, &random_normal,    &random_permutation, &random_uniform};
 
 }  // namespace tidemark::ops

@@ -545,6 +545,14 @@ TensorType infer_draw(const InferContext& context) {
   return infer_filled(context);
 }
 
+TensorType infer_draw_by_element(const InferContext& context) {
+  const TensorType type = infer_draw(context);
+  const TensorType& parameter = context.operands[1];
+  TIDEMARK_CHECK(type.dtype == DType::f64 && parameter == type, "parameters ", parameter,
+                 " of draws ", type);
+  return type;
+}
+
 TensorType infer_fold(const InferContext& context) {
   check_key(context.operands[0]);
   check_key(context.operands[1]);

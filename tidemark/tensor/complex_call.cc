@@ -10,6 +10,7 @@
 #include "tidemark/ops/scan.h"
 #include "tidemark/ops/structure.h"
 #include "tidemark/tensor/bind.h"
+#include "tidemark/tensor/composed.h"
 
 namespace tidemark::detail {
 namespace {
@@ -157,6 +158,24 @@ Tensor truths(const OpCall& call) {
   return bind_op(call.op, {&truth, 1}, call.attrs, call.at);
 }
 
+// An elementwise op, as one program where eager code has often run it: by parts it is many passes
+// over memory.
+Tensor composed_pointwise(const OpCall& call) {
+  Tensors operands;
+  for (const Operand* const operand : call.operands) {
+    if (operand->tensor() == nullptr) return complex_pointwise(call);
+    operands.push_back(*operand->tensor());
+  }
+  const auto run = [&](const Tensors& given) {
+    std::vector<Operand> held;
+    held.reserve(given.size());
+    SmallVec<const Operand*, 3> list;
+    for (const Tensor& each : given) list.push_back(&held.emplace_back(each, call.at));
+    return complex_pointwise({call.op, {list.data(), list.size()}, call.attrs, call.at});
+  };
+  return composed(Composition(call.op.self), std::move(operands), run, call.at);
+}
+
 struct CallRule {
   const void* op;
   Tensor (*run)(const OpCall& call);
@@ -182,7 +201,7 @@ bool knows_complex(const OpDef& op) {
 Tensor complex_call(const OpCall& call) {
   const SourceScope scope(call.at);
   if (call.op.is_cast()) return complex_cast(*call.operands[0], call.attrs.read().dtype(), call.at);
-  if (call.op.family == Family::pointwise) return complex_pointwise(call);
+  if (call.op.family == Family::pointwise) return composed_pointwise(call);
   if (call.op.on_complex == OnComplex::parts) return by_parts(call);
   for (const CallRule& rule : kCallRules)
     if (&def_of(rule.op) == &call.op) return rule.run(call);

@@ -151,6 +151,9 @@ TEST(Distributions, HaveTheirDistributionFunctions) {
   EXPECT_LE(kolmogorov_smirnov(random::gamma(2, many, {.dtype = f64, .key = Key(3)}),
                                [](double x) { return 1 - std::exp(-x) * (1 + x); }),
             2.7);
+  EXPECT_LE(kolmogorov_smirnov(random::gamma(0.5, many, {.dtype = f64, .key = Key(6)}),
+                               [](double x) { return std::erf(std::sqrt(x)); }),
+            2.7);
   EXPECT_LE(kolmogorov_smirnov(random::beta(0.5, 0.5, many, {.dtype = f64, .key = Key(4)}),
                                [](double x) { return 2 / M_PI * std::asin(std::sqrt(x)); }),
             2.7);
@@ -159,6 +162,15 @@ TEST(Distributions, HaveTheirDistributionFunctions) {
       kolmogorov_smirnov(random::truncated_normal(many, {.low = 1, .high = 3, .key = Key(5)}),
                          [&](double x) { return (below(x) - below(1)) / (below(3) - below(1)); }),
       2.7);
+  // Too far from the middle for numbers of f32, and in f64.
+  EXPECT_LE(
+      kolmogorov_smirnov(random::truncated_normal(many, {.low = -9, .high = -5, .key = Key(7)}),
+                         [&](double x) { return below(x) / below(-5); }),
+      2.7);
+  EXPECT_LE(kolmogorov_smirnov(
+                random::truncated_normal(many, {.low = -2, .high = 2, .dtype = f64, .key = Key(8)}),
+                [&](double x) { return (below(x) - below(-2)) / (below(2) - below(-2)); }),
+            2.7);
 }
 
 TEST(Distributions, TakeBoundsAndParametersByElement) {
@@ -174,6 +186,22 @@ TEST(Distributions, TakeBoundsAndParametersByElement) {
   const Tensor x = reshape(arange(12), {3, 4});
   const Tensor order = random::permutation(x, {.axis = 1, .key = Key(2)});
   EXPECT_TRUE(identical(sort(order, 1), x));
+}
+
+// Where a method has no answer it must still end.
+TEST(Distributions, EndForParametersThatMakeNoSense) {
+  const double infinity = std::numeric_limits<double>::infinity();
+  const Tensor odd = constant({0.0, -1.0, infinity, std::nan(""), 1e300, 1e-300}, f64);
+  const auto gamma = random::gamma(odd, {6}, {.dtype = f64, .key = Key(1)}).to_vector<double>();
+  EXPECT_EQ(gamma[0], 0);
+  EXPECT_EQ(gamma[2], infinity);
+  EXPECT_TRUE(std::isnan(gamma[3]));
+  EXPECT_NEAR(gamma[4] / 1e300, 1, 1e-9);
+  EXPECT_EQ(gamma[5], 0);
+  const auto counts = random::poisson(odd, {6}, {.key = Key(1)}).to_vector<int64_t>();
+  EXPECT_EQ(counts[0], 0);
+  EXPECT_EQ(counts[1], 0);
+  EXPECT_EQ(counts[5], 0);
 }
 
 TEST(Distributions, CategoricalKeepsOneTableOfDraws) {

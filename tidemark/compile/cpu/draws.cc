@@ -3,10 +3,12 @@
 #include <algorithm>
 #include <cmath>
 
+#include "tidemark/compile/cpu/dense.h"
 #include "tidemark/compile/cpu/eager.h"
 #include "tidemark/compile/workspace.h"
 #include "tidemark/device/threads.h"
 #include "tidemark/emit/library/random.h"
+#include "tidemark/ops/random.h"
 
 namespace tidemark::compile {
 namespace {
@@ -180,6 +182,20 @@ Draw draw_of_integers(std::span<const ArrayRef> operands, const Attrs& attrs) {
   return draw;
 }
 
+// Draws with a parameter for each.
+void run_by_element(std::span<const ArrayRef> operands, const Attrs& attrs,
+                    const ArrayRef& result) {
+  const library::RandomKey key = keyed(operands).key;
+  const Dense dense(operands[1]);
+  const auto* from = reinterpret_cast<const double*>(dense.ref().data);
+  auto* to = reinterpret_cast<double*>(result.data);
+  const bool counts = ops::Drawn(parameters_of(attrs).integer()) == ops::Drawn::poisson;
+  const auto fill = counts ? library::fill_poisson : library::fill_log_gamma;
+  fill_in_parallel(result.size(), [&](int64_t begin, int64_t count) {
+    fill(key, begin, count, from + begin, to + begin);
+  });
+}
+
 }  // namespace
 
 uint64_t fold_key(uint64_t key, uint64_t data) { return library::fold_in({key}, data).value; }
@@ -200,6 +216,7 @@ void run_draw(const OpDef& op, std::span<const ArrayRef> operands, const Attrs& 
     case Routine::random_permutation:
       return run_permutation(draw_of(operands, attrs), result);
     case Routine::random_uniform:
+      if (operands.size() == 2) return run_by_element(operands, attrs, result);
       return run_uniform(draw_of(operands, attrs), result);
     default:
       TIDEMARK_CHECK(false, op.name, " is no draw");

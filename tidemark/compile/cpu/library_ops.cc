@@ -391,6 +391,7 @@ int64_t library_workspace(const OpDef& op, std::span<const ArrayRef> operands, c
       return Dense::bytes(operands[1]) + Dense::bytes(operands[2]);
     case Routine::random_normal:
     case Routine::random_uniform:
+      if (operands.size() == 2) return Dense::bytes(operands[1]);
       // 16-bit floats are drawn as f32.
       return is_low_precision(result.dtype) ? granted_bytes(result.size() * size_of(DType::f32))
                                             : 0;

@@ -86,6 +86,28 @@ void fill_bernoulli(RandomKey key, int64_t begin, int64_t count, uint8_t* out, f
   kernels().bernoulli(key.value, begin, count, out, threshold);
 }
 
+namespace {
+
+template <class Fill>
+void fill_blocks(int64_t count, Fill fill) {
+  for (int64_t done = 0; done < count; done += kRejectionBlock)
+    fill(done, static_cast<int>(std::min<int64_t>(kRejectionBlock, count - done)));
+}
+
+}  // namespace
+
+void fill_log_gamma(RandomKey key, int64_t begin, int64_t count, const double* alpha, double* out) {
+  fill_blocks(count, [&](int64_t done, int n) {
+    kernels().log_gamma(key.value, begin + done, n, alpha + done, out + done);
+  });
+}
+
+void fill_poisson(RandomKey key, int64_t begin, int64_t count, const double* rate, double* out) {
+  fill_blocks(count, [&](int64_t done, int n) {
+    kernels().poisson(key.value, begin + done, n, rate + done, out + done);
+  });
+}
+
 void permutation(RandomKey key, int64_t n, int64_t* out) {
   for (int64_t i = 0; i < n; ++i) out[i] = i;
   constexpr int64_t kDraws = 512;

@@ -53,6 +53,11 @@ void fill_integers(RandomKey key, int64_t begin, int64_t count, int64_t* out, in
 // 1 with probability p (to a multiple of 2^-32), else 0.
 void fill_bernoulli(RandomKey key, int64_t begin, int64_t count, uint8_t* out, float p);
 
+// The logarithms of gamma draws, and Poisson draws, by a parameter for each; any count. A NaN gives
+// NaN, an infinity itself.
+void fill_log_gamma(RandomKey key, int64_t begin, int64_t count, const double* alpha, double* out);
+void fill_poisson(RandomKey key, int64_t begin, int64_t count, const double* rate, double* out);
+
 // A permutation of 0 .. n - 1, each with the same probability as far as the key's 64 bits go.
 // Drawn in one piece, by the shuffle of Fisher and Yates.
 void permutation(RandomKey key, int64_t n, int64_t* out);

@@ -5,6 +5,9 @@
 
 namespace tidemark::library {
 
+// Draws that rejections leave over are tried again together, out of so many.
+constexpr int kRejectionBlock = 256;
+
 struct RandomKernels {
   void (*bits)(uint64_t key, int64_t begin, int64_t count, uint32_t* out);
   void (*bits64)(uint64_t key, int64_t begin, int64_t count, uint64_t* out);
@@ -22,6 +25,9 @@ struct RandomKernels {
                        uint64_t size);
   // 1 where the 32-bit word is below `threshold`, which may be 2^32.
   void (*bernoulli)(uint64_t key, int64_t begin, int64_t count, uint8_t* out, uint64_t threshold);
+  // At most kRejectionBlock draws, by a parameter each.
+  void (*log_gamma)(uint64_t key, int64_t begin, int count, const double* alpha, double* out);
+  void (*poisson)(uint64_t key, int64_t begin, int count, const double* rate, double* out);
 };
 
 namespace baseline {

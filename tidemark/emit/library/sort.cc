@@ -78,8 +78,9 @@ struct Rows {
   int64_t grain() const { return std::max<int64_t>(1, 8192 / std::max<int64_t>(1, length)); }
 };
 
-// Rows from this length on are sorted by the digits of their keys.
-constexpr int64_t kLongRow = 256;
+// Rows from this length on are sorted by the digits of their keys. Shorter ones are sooner compared
+// than digits counted.
+constexpr int64_t kLongRow = 48;
 
 bool is_sorted_by_digits(const Sorting& work) {
   return work.count >= kLongRow && work.count == work.x.shape[work.axis];
@@ -96,18 +97,18 @@ int64_t entry_bytes(const Sorting& work) {
 // Sorts entries, which come in the order of their places, by the last byte of their keys, then by
 // the one before, each time keeping the order of equal ones. Bytes that all keys share are passed
 // over. Gives the array that the entries are in at the end.
-template <int kBytes, class Entry>
-Entry* sorted_by_digits(Entry* entries, Entry* other, int64_t count) {
+template <int kBytes, class Count, class Entry>
+Entry* sorted_by_digits(Entry* entries, Entry* other, Count count) {
   const auto digit = [](const Entry& entry, int byte) { return entry.key() >> (8 * byte) & 0xff; };
-  int64_t places[kBytes][256] = {};
-  for (int64_t i = 0; i < count; ++i)
+  Count places[kBytes][256] = {};
+  for (Count i = 0; i < count; ++i)
     for (int byte = 0; byte < kBytes; ++byte) ++places[byte][digit(entries[i], byte)];
   for (int byte = 0; byte < kBytes; ++byte) {
-    int64_t* const place = places[byte];
+    Count* const place = places[byte];
     if (place[digit(entries[0], byte)] == count) continue;
-    int64_t before = 0;
-    for (int64_t value = 0; value < 256; ++value) before += std::exchange(place[value], before);
-    for (int64_t i = 0; i < count; ++i) other[place[digit(entries[i], byte)]++] = entries[i];
+    Count before = 0;
+    for (int value = 0; value < 256; ++value) before += std::exchange(place[value], before);
+    for (Count i = 0; i < count; ++i) other[place[digit(entries[i], byte)]++] = entries[i];
     std::swap(entries, other);
   }
   return entries;
@@ -127,7 +128,10 @@ class Sorter {
     const int64_t kept = work_.count;
     for (int64_t i = 0; i < kept; ++i) entries[i] = entry(from, i);
     if (is_sorted_by_digits(work_))
-      entries = sorted_by_digits<sizeof(Bits)>(entries, entries + kept, kept);
+      entries =
+          kept <= int64_t{INT32_MAX}
+              ? sorted_by_digits<sizeof(Bits)>(entries, entries + kept, static_cast<int32_t>(kept))
+              : sorted_by_digits<sizeof(Bits)>(entries, entries + kept, kept);
     else if (kept == rows_.length)
       std::sort(entries, entries + kept);
     else if (kept <= kFew)
