@@ -377,6 +377,17 @@ void bind_stages(nb::class_<Dataset>& dataset) {
           "Another order in each pass. By index it is uniform and takes no bytes; else give a "
           "buffer's size.")
       .def(
+          "sample",
+          [](const Dataset& dataset, std::vector<double> weights, std::optional<int64_t> count,
+             int64_t seed, bool reshuffle) {
+            return stage(dataset, [&](const data::StagePtr& input, Source at) {
+              return data::drawn(input, {std::move(weights), count, seed, reshuffle}, at);
+            });
+          },
+          arg("weights"), nb::kw_only(), arg("count") = nb::none(), arg("seed") = 0,
+          arg("reshuffle") = true,
+          "Elements drawn by their weights, one for each element, as often as they come.")
+      .def(
           "batch",
           [](const Dataset& dataset, int64_t size, bool drop_remainder) {
             return stage(dataset, [&](const data::StagePtr& input, Source at) {

@@ -269,6 +269,18 @@ void read_state(nb::handle object, nn::LSTMState& state, Source at) {
            tensor_from(PyTuple_GET_ITEM(object.ptr(), 1), at)};
 }
 
+nb::object wrapped(const nn::BidirectionalState& state) {
+  return nb::make_tuple(state_object(state.forward), state_object(state.backward));
+}
+void read_state(nb::handle object, nn::BidirectionalState& state, Source at) {
+  if (!PyTuple_Check(object.ptr()) || PyTuple_GET_SIZE(object.ptr()) != 2)
+    throw UserTypeError(
+        cat("nn.Bidirectional: the initial state is a ", Py_TYPE(object.ptr())->tp_name), at,
+        "give the pair (forward, backward), as run returns it");
+  state = {state_list(PyTuple_GET_ITEM(object.ptr(), 0), at),
+           state_list(PyTuple_GET_ITEM(object.ptr(), 1), at)};
+}
+
 template <class Layer>
 void bind_run(nb::class_<Layer>& bound) {
   bound.def(
@@ -354,16 +366,18 @@ void bind_other_recurrent(nb::module_& nn) {
   field(rnn, "recurrent", &nn::SimpleRNN::recurrent, "[units, units]");
   field(rnn, "bias", &nn::SimpleRNN::bias, "[units]");
   bind_run(rnn);
-  layer_class<nn::Bidirectional>(nn, "Bidirectional",
-                                 "Two layers of one input, one after another along the last axis: "
-                                 "Bidirectional(GRU(8), GRU(8, reverse=True)).")
-      .def(
-          "__init__",
-          [](nn::Bidirectional* self, nb::handle forward, nb::handle backward, std::string name) {
-            new (self) nn::Bidirectional(PythonLayer::recorded(forward),
-                                         PythonLayer::recorded(backward), std::move(name));
-          },
-          arg("forward"), arg("backward"), nb::kw_only(), arg("name") = "");
+  auto both = layer_class<nn::Bidirectional>(
+      nn, "Bidirectional",
+      "Two layers of one input, one after another along the last axis: "
+      "Bidirectional(GRU(8), GRU(8, reverse=True)).");
+  both.def(
+      "__init__",
+      [](nn::Bidirectional* self, nb::handle forward, nb::handle backward, std::string name) {
+        new (self) nn::Bidirectional(PythonLayer::recorded(forward),
+                                     PythonLayer::recorded(backward), std::move(name));
+      },
+      arg("forward"), arg("backward"), nb::kw_only(), arg("name") = "");
+  bind_run(both);
 }
 
 void bind_lstm(nb::module_& nn) {

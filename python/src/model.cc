@@ -398,6 +398,34 @@ Tensor PythonLayer::operator()(const Tensor& x, Source at) const {
   return tensor_from(result, calling_line());
 }
 
+std::vector<Tensor> state_list(nb::handle state, Source at) {
+  if (!PyTuple_Check(state.ptr()) && !PyList_Check(state.ptr())) return {tensor_from(state, at)};
+  std::vector<Tensor> list;
+  for (const nb::handle part : state) list.push_back(tensor_from(part, at));
+  return list;
+}
+
+nb::object state_object(const std::vector<Tensor>& state) {
+  if (state.size() == 1) return nb::steal(wrap(Tensor(state[0])));
+  nb::list parts;
+  for (const Tensor& part : state) parts.append(nb::steal(wrap(Tensor(part))));
+  return nb::tuple(parts);
+}
+
+detail::SequenceResult PythonLayer::run_sequence(const Tensor& x,
+                                                 const detail::SequenceInput& input,
+                                                 Source at) const {
+  const nb::gil_scoped_acquire gil;
+  if (!nb::hasattr(callable_.get(), "run")) detail::refuse_sequence(name_, at);
+  const UserCode user;
+  const nb::object initial = input.initial.empty() ? nb::none() : state_object(input.initial);
+  const nb::object mask = input.mask ? nb::steal(wrap(Tensor(*input.mask))) : nb::none();
+  const nb::object made = callable_.get().attr("run")(
+      nb::steal(wrap(Tensor(x))), nb::arg("initial") = initial, nb::arg("mask") = mask);
+  const Source line = calling_line();
+  return {tensor_from(nb::object(made[0]), line), state_list(nb::object(made[1]), line)};
+}
+
 void PythonLayer::tidemark_walk(const VariablePath& path, const SeeVariable& see) const {
   const nb::gil_scoped_acquire gil;
   if (WithoutFunctions::now()) return;

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "bindings.h"
 #include "held.h"
@@ -23,6 +24,11 @@ NamedVariables named_variables_of(nb::handle model);
 // A copy of a model in which every Variable is replaced: copy.deepcopy, which layers and Variables
 // answer by calling `replace`. Needs the GIL.
 nb::object copy_with(nb::handle model, const detail::ReplaceVariable& replace);
+
+// The state of a recurrent layer, which is a tensor or a tuple of tensors, as a list, and back.
+// Need the GIL.
+std::vector<Tensor> state_list(nb::handle state, Source at);
+nb::object state_object(const std::vector<Tensor>& state);
 
 // How a class of the library that holds Variables is treated as part of a Python model.
 struct NativePart {
@@ -45,6 +51,9 @@ class PythonLayer {
 
   Tensor operator()(const Tensor& x, Source at) const;
   Tensor operator()(const Tensor& x) const { return (*this)(x, Source::none()); }
+  // By the object's method `run`, if it has one.
+  detail::SequenceResult run_sequence(const Tensor& x, const detail::SequenceInput& input,
+                                      Source at) const;
   // Of a layer of the library; else empty.
   const std::string& name() const { return name_; }
   const Held& callable() const { return callable_; }

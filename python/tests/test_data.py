@@ -300,3 +300,14 @@ def test_missing_values_of_tables(tmp_path):
     assert table["a"].tolist() == [1, -1] and table["b"].tolist() == [2, 0.5]
     assert f'{path} has no value in line 3, column "a", which is i32' in error_of(lambda: data.load_csv(path, dtypes={"a": td.i32}))
 
+
+
+def test_samples_of_elements_by_weight():
+    drawn = td.data.range(3).sample([1, 0, 3], count=2000, seed=3)
+    numbers = np.array([int(x) for x in drawn])
+    assert len(numbers) == 2000 and set(numbers) == {0, 2}
+    assert abs((numbers == 0).mean() - 0.25) < 0.04
+    batch = next(iter(td.data.from_tensor_slices(np.arange(3.0)).sample(np.array([0, 0, 1.0])).batch(2)))
+    assert batch.tolist() == [2.0, 2.0]
+    with pytest.raises(td.UserError, match="sample: 2 weights for 3 elements"):
+        td.data.range(3).sample([1, 2])

@@ -415,6 +415,37 @@ def test_recurrent_layers_continue_from_a_state_and_skip_masked_steps():
     assert [name for name, _ in nn.named_variables(both)][4] == "backward/kernel"
 
 
+def test_both_directions_continue_from_states_and_skip_masked_steps():
+    x = np.random.default_rng(1).normal(size=(2, 5, 3)).astype(np.float32)
+    mask = np.array([[True] * 5, [True] * 2 + [False] * 3])
+
+    class Own:  # A layer of Python, by its method `run`.
+        def __init__(self, layer):
+            self.layer = layer
+
+        def __call__(self, x):
+            return self.layer(x)
+
+        def run(self, x, initial=None, mask=None):
+            return self.layer.run(x, initial=initial, mask=mask)
+    for wrapped in (lambda layer: layer, Own):
+        ahead, back = wrapped(nn.LSTM(4, return_sequences=True)), wrapped(nn.GRU(4, return_sequences=True, reverse=True))
+        both = nn.Bidirectional(ahead, back)
+        close(both.run(x)[0], both(x))
+        y, (first, second) = both.run(x, mask=mask)
+        close(y, np.concatenate([ahead.run(x, mask=mask)[0], back.run(x, mask=mask)[0]], -1))
+        assert isinstance(first, tuple) and first[0].shape == second.shape == (2, 4)
+        again, (_, last) = both.run(x, initial=(first, second), mask=mask)
+        close(again, np.concatenate([ahead.run(x, initial=first, mask=mask)[0], back.run(x, initial=second, mask=mask)[0]], -1))
+        close(td.function(lambda x, m: both.run(x, mask=m)[0])(x, mask), y)
+    with pytest.raises(td.UserError, match="nn.Bidirectional: the initial state is a list"):
+        both.run(x, initial=[first, second])
+    with pytest.raises(td.UserError, match="a layer that is not recurrent has no state"):
+        nn.Bidirectional(nn.Dense(3), nn.Dense(3)).run(x)
+    with pytest.raises(td.UserError, match="nn.LSTM: the initial state is a Tensor"):
+        nn.Bidirectional(nn.LSTM(4), nn.LSTM(4)).run(x, initial=(second, second))
+
+
 def test_group_norms():
     x = np.random.default_rng(2).normal(size=(2, 5, 6)).astype(np.float32)
     apart = x.reshape(2, 5, 3, 2)

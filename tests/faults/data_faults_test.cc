@@ -145,6 +145,11 @@ TEST_F(DataFaults, Stages) {
   expect_walk_survives("sample_from", [&] {
     return td::data::sample_from(std::vector{rows(), rows()}, {.weights = {1, 2}});
   });
+  expect_walk_survives("sample", [&] {
+    return rows()
+        .sample({.weights = std::vector<double>(static_cast<size_t>(*rows().count()), 1)})
+        .batch(3);
+  });
   expect_walk_survives("repeat", [&] { return rows().repeat(2); });
   expect_walk_survives("take and skip", [&] { return rows().skip(3).take(7); });
   expect_walk_survives("zip", [&] { return td::data::zip(rows(), rows().map(more)); });

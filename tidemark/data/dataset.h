@@ -145,6 +145,11 @@ class Dataset {
   Dataset shuffle(ShuffleOptions options = {}, Source at = Source::here()) const {
     return next(shuffled(stage(), options, at));
   }
+  // Elements drawn by their weights, each as often as it comes: for classes of uneven size. It can
+  // be read by index, as the dataset must be, and holds 8 bytes for each weight.
+  Dataset sample(DrawOptions options, Source at = Source::here()) const {
+    return next(drawn(stage(), std::move(options), at));
+  }
   // `size` elements as one, with a new first axis.
   Dataset batch(int64_t size, BatchOptions options = {}, Source at = Source::here()) const {
     return next(batched(stage(), size, options, at));

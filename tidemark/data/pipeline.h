@@ -23,6 +23,12 @@ struct ShuffleOptions {
   int64_t seed = 0;       // Equal seeds, equal orders.
   bool reshuffle = true;  // Another order in each pass.
 };
+struct DrawOptions {
+  std::vector<double> weights;        // How often each element is drawn, one for each.
+  std::optional<int64_t> count = {};  // Draws in a pass; default: as many as there are elements.
+  int64_t seed = 0;                   // Equal seeds, equal draws.
+  bool reshuffle = true;              // Other draws in each pass.
+};
 struct BatchOptions {
   bool drop_remainder = false;  // Drops a last batch that is not full.
 };
@@ -95,6 +101,7 @@ StagePtr generated(std::function<ElementSource()> make, Source at);
 StagePtr mapped(StagePtr input, ElementFunction f, MapOptions options, Source at);
 StagePtr filtered(StagePtr input, ElementPredicate keep, Source at);
 StagePtr shuffled(StagePtr input, ShuffleOptions options, Source at);
+StagePtr drawn(StagePtr input, DrawOptions options, Source at);
 StagePtr batched(StagePtr input, int64_t size, BatchOptions options, Source at);
 // Empty: for ever.
 StagePtr repeated(StagePtr input, std::optional<int64_t> times, Source at);

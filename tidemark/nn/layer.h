@@ -5,10 +5,12 @@
 #include <concepts>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <type_traits>
 #include <typeinfo>
 #include <utility>
+#include <vector>
 
 #include "tidemark/api/extend.h"
 #include "tidemark/api/variable_walk.h"
@@ -16,6 +18,24 @@
 namespace tidemark::detail {
 // Throws UserError: a closure captures layers, which a copy of the model cannot replace.
 [[noreturn]] void refuse_closure(const VariablePath& path);
+
+// What a recurrent layer runs on, and what it gives, whatever its state is made of: {h} or {h, c}.
+struct SequenceInput {
+  std::vector<Tensor> initial = {};  // Default: zeros.
+  std::optional<Tensor> mask = {};
+};
+struct SequenceResult {
+  Tensor output;
+  std::vector<Tensor> state;
+};
+
+template <class F>
+concept SequenceLayer =
+    requires(const F& layer, const Tensor& x, const SequenceInput& input, Source at) {
+      { layer.run_sequence(x, input, at) } -> std::same_as<SequenceResult>;
+    };
+
+[[noreturn]] void refuse_sequence(const std::string& name, Source at);
 }  // namespace tidemark::detail
 
 namespace tidemark::nn {
@@ -44,6 +64,11 @@ class AnyLayer {
   bool tidemark_identity(std::string& key) const { return held_->add_identity(key); }
   // Whether it is a layer that was given a name.
   bool has_name() const { return held_->has_name(); }
+  // Internal. Of a recurrent layer; of any other an error.
+  detail::SequenceResult run_sequence(const Tensor& x, const detail::SequenceInput& input,
+                                      Source at) const {
+    return held_->run_sequence(x, input, at);
+  }
 
  private:
   struct Holder {
@@ -54,6 +79,8 @@ class AnyLayer {
                                                    const detail::ReplaceVariable& f) const = 0;
     virtual bool add_identity(std::string& key) const = 0;
     virtual bool has_name() const = 0;
+    virtual detail::SequenceResult run_sequence(const Tensor& x, const detail::SequenceInput& input,
+                                                Source at) const = 0;
   };
   template <class F>
   struct TypedHolder final : Holder, detail::SharedIdentity {
@@ -75,6 +102,15 @@ class AnyLayer {
         return !layer.name().empty();
       else
         return false;
+    }
+    detail::SequenceResult run_sequence(const Tensor& x, const detail::SequenceInput& input,
+                                        Source at) const override {
+      if constexpr (detail::SequenceLayer<F>)
+        return layer.run_sequence(x, input, at);
+      else if constexpr (requires { std::string(layer.name()); })
+        detail::refuse_sequence(layer.name(), at);
+      else
+        detail::refuse_sequence("", at);
     }
     // A callable that cannot be compared is identified by the object that holds it, which is
     // immutable. One that may hold tensors has no identity, since remembering it would keep their

@@ -56,6 +56,19 @@ RecurrentInput<State> with_state(const detail::PolicyScope& policy, RecurrentInp
   return input;
 }
 
+// States as lists of tensors.
+std::vector<Tensor> list_of(const Tensor& state) { return {state}; }
+std::vector<Tensor> list_of(const LSTMState& state) { return {state.h, state.c}; }
+void read_list(const std::vector<Tensor>& list, Tensor& state) { state = list[0]; }
+void read_list(const std::vector<Tensor>& list, LSTMState& state) { state = {list[0], list[1]}; }
+
+void check_count(const char* kind, const std::string& name, size_t given, size_t wanted,
+                 Source at) {
+  if (given == wanted) return;
+  detail::refuse(kind, name, cat("the initial state has ", given, " tensors, not ", wanted),
+                 wanted == 1 ? "give {h}" : "give {h, c}", at);
+}
+
 const Tensor& output_of(const Tensor& state) { return state; }
 const Tensor& output_of(const LSTMState& state) { return state.h; }
 
@@ -153,6 +166,19 @@ RecurrentResult<StateType> RecurrentLayer<Layer, StateType, Options>::run(
   const detail::LayerScope scope(Layer::kKind, name(), at);
   const detail::PolicyScope in_dtypes(options_.dtype);
   return self().walk(in_dtypes.input(x), with_state(in_dtypes, input), at);
+}
+
+template <class Layer, class StateType, class Options>
+detail::SequenceResult RecurrentLayer<Layer, StateType, Options>::run_sequence(
+    const Tensor& x, const detail::SequenceInput& input, Source at) const {
+  RecurrentInput<State> given{.mask = input.mask};
+  if (!input.initial.empty()) {
+    constexpr size_t parts = std::same_as<State, LSTMState> ? 2 : 1;
+    check_count(Layer::kKind, name(), input.initial.size(), parts, at);
+    read_list(input.initial, given.initial.emplace());
+  }
+  RecurrentResult<State> result = run(x, given, at);
+  return {std::move(result.output), list_of(result.state)};
 }
 
 template class RecurrentLayer<LSTM, LSTMState, LSTMOptions>;
@@ -264,4 +290,25 @@ Tensor Bidirectional::operator()(const Tensor& x, Source at) const {
   return detail::run_layer(*this, x, at);
 }
 
+RecurrentResult<BidirectionalState> Bidirectional::run(const Tensor& x,
+                                                       const RecurrentInput<State>& input,
+                                                       Source at) const {
+  const detail::LayerScope scope(kKind, name_, at);
+  const State start = input.initial.value_or(State{});
+  detail::SequenceResult ahead = forward.run_sequence(x, {start.forward, input.mask}, at);
+  detail::SequenceResult back = backward.run_sequence(x, {start.backward, input.mask}, at);
+  return {concat({ahead.output, back.output}, -1), {std::move(ahead.state), std::move(back.state)}};
+}
+
 }  // namespace tidemark::nn
+
+namespace tidemark::detail {
+
+void refuse_sequence(const std::string& name, Source at) {
+  refuse(nn::Bidirectional::kKind, {},
+         name.empty() ? std::string("a layer that is not recurrent has no state")
+                      : cat("the layer \"", name, "\" is not recurrent and has no state"),
+         "call it without a state and a mask: layer(x)", at);
+}
+
+}  // namespace tidemark::detail

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "tidemark/api/control_flow.h"
 #include "tidemark/nn/activation.h"
@@ -62,6 +63,8 @@ class RecurrentLayer : public detail::SharedIdentity {
   const std::string& name() const { return options_.name; }
   const Policy& policy() const { return options_.dtype; }
   Tensor call(const Tensor& x, Source at) const;  // Internal.
+  detail::SequenceResult run_sequence(const Tensor& x, const detail::SequenceInput& input,
+                                      Source at) const;  // Internal.
 
  protected:
   RecurrentLayer(int64_t units, Options options, Source at);
@@ -149,12 +152,21 @@ class SimpleRNN : public RecurrentLayer<SimpleRNN, Tensor, SimpleRNNOptions> {
   Activation activation_;
 };
 
+// The states of both layers: {h}, or {h, c} of an LSTM.
+struct BidirectionalState {
+  std::vector<Tensor> forward = {}, backward = {};
+};
+
 // Both directions, one after another along the last axis:
 // Bidirectional(GRU(8), GRU(8, {.reverse = true})).
 class Bidirectional : public detail::SharedIdentity {
  public:
+  using State = BidirectionalState;
+
   Bidirectional(AnyLayer forward, AnyLayer backward, std::string name = {});
   Tensor operator()(const Tensor& x, Source at = Source::here()) const;
+  RecurrentResult<State> run(const Tensor& x, const RecurrentInput<State>& input = {},
+                             Source at = Source::here()) const;
   const std::string& name() const { return name_; }
 
   AnyLayer forward, backward;

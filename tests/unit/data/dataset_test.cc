@@ -471,6 +471,41 @@ TEST(Dataset, InterleavesDatasets) {
             "interleave: 0 datasets at once, 1 elements of each\n  give 1 or more of both");
 }
 
+TEST(Dataset, SamplesElementsByWeight) {
+  const auto all = data::range(4).sample({.weights = {1, 0, 3, 0}, .count = 4000, .seed = 7});
+  EXPECT_EQ(all.count(), 4000);
+  const Numbers drawn = numbers_of(all.take(4000));
+  const auto ones = std::count(drawn.begin(), drawn.end(), 0);
+  EXPECT_EQ(ones + std::count(drawn.begin(), drawn.end(), 2), 4000);
+  EXPECT_NEAR(static_cast<double>(ones), 1000, 4 * std::sqrt(4000 * 0.25 * 0.75));
+  EXPECT_NE(numbers_of(all.take(100)), numbers_of(all.take(100).skip(1)));
+  const auto same = data::range(4).sample({.weights = {1, 1, 1, 1}, .reshuffle = false});
+  EXPECT_EQ(same.count(), 4);
+  EXPECT_EQ(numbers_of(same), numbers_of(same));
+  // In batches, rows are gathered.
+  const auto batches = rows(4).sample({.weights = {0, 0, 0, 2}, .count = 3}).batch(3);
+  EXPECT_TRUE(identical((*batches.begin()), concat({(*rows(4).skip(3).batch(1).begin()),
+                                                    (*rows(4).skip(3).batch(1).begin()),
+                                                    (*rows(4).skip(3).batch(1).begin())})));
+  const auto cached = data::range(3).map([](const Tensor& x) { return x + 1; }).cache();
+  EXPECT_EQ(numbers_of(cached.sample({.weights = {0, 1, 0}, .count = 2})), (Numbers{2, 2}));
+  EXPECT_EQ(said([] { data::range(3).sample({.weights = {1, 2}}); }),
+            "sample: 2 weights for 3 elements\n  give one for each");
+  EXPECT_EQ(said([] { data::range(2).sample({.weights = {1, -2}}); }),
+            "sample: weight 1 is -2\n  give finite weights of 0 or more");
+  EXPECT_EQ(said([] { data::range(2).sample({.weights = {0, 0}}); }),
+            "sample: all weights are 0\n  give a weight above 0 to some");
+  EXPECT_EQ(said([] { data::range(1).sample({.weights = {1}, .count = -1}); }),
+            "sample: -1 draws\n  give 0 or more");
+  const std::string text = said([] {
+    data::range(2).filter([](const Tensor&) { return true; }).sample({.weights = {1, 1}});
+  });
+  EXPECT_EQ(text.substr(0, 16), "sample: filter (");
+  EXPECT_EQ(text.substr(text.find(')')),
+            ") cannot be read by index\n  sample before that stage, or from several datasets: "
+            "td::data::sample_from");
+}
+
 TEST(Dataset, SamplesFromDatasetsByWeight) {
   const auto part = [](int64_t number) { return data::range(number, number + 1).repeat(4000); };
   const auto all =

@@ -100,6 +100,44 @@ TEST(Recurrent, GoBothWays) {
   EXPECT_EQ(names_of(nn::named_variables(both))[4], "backward/kernel");
 }
 
+TEST(Recurrent, GoBothWaysFromStatesAndWithAMask) {
+  const Tensor x = drawn_f64({2, 5, 4}, 3);
+  const Tensor mask = constant({{1, 1, 1, 1, 1}, {1, 1, 0, 0, 0}}, boolean);
+  const LSTM forward(3, {.return_sequences = true, .dtype = f64});
+  const GRU backward(3, {.return_sequences = true, .reverse = true, .dtype = f64});
+  const Bidirectional both(forward, backward);
+  const auto [y, state] = both.run(x, {.mask = mask});
+  const auto ahead = forward.run(x, {.mask = mask});
+  const auto back = backward.run(x, {.mask = mask});
+  EXPECT_TRUE(identical(y, concat({ahead.output, back.output}, -1)));
+  EXPECT_TRUE(identical(state.forward[1], ahead.state.c));
+  EXPECT_TRUE(identical(state.backward[0], back.state));
+  const auto again = both.run(x, {.initial = state});
+  EXPECT_TRUE(identical(again.state.forward[0], forward.run(x, {.initial = ahead.state}).state.h));
+  EXPECT_TRUE(identical(both.run(x).output, both(x)));
+  const Bidirectional copy = nn::clone(both);
+  for (const Variable& each : nn::variables(copy)) each.assign(0 * each);
+  EXPECT_FALSE(identical(copy.run(x).output, both(x)));
+}
+
+TEST(Recurrent, SayWhichStatesTheyTakeInBothDirections) {
+  const Tensor x = ones({2, 5, 4}), h = ones({2, 3});
+  const Bidirectional lstms(LSTM(3), LSTM(3, {.reverse = true}));
+  EXPECT_EQ(error_of([&] {
+              lstms.run(x, {.initial = nn::BidirectionalState{{h}, {h}}}, Source::none());
+            }),
+            "nn::LSTM: the initial state has 1 tensors, not 2\n  give {h, c}");
+  const Bidirectional grus(GRU(3), GRU(3, {.reverse = true}));
+  EXPECT_EQ(error_of([&] {
+              grus.run(x, {.initial = nn::BidirectionalState{{h, h}, {h}}}, Source::none());
+            }),
+            "nn::GRU: the initial state has 2 tensors, not 1\n  give {h}");
+  const Bidirectional denses(nn::Dense(3), nn::Dense(3, {.name = "last"}));
+  EXPECT_EQ(error_of([&] { denses.run(x, {}, Source::none()); }),
+            "nn::Bidirectional: a layer that is not recurrent has no state\n"
+            "  call it without a state and a mask: layer(x)");
+}
+
 TEST(Recurrent, StackInASequential) {
   const nn::Sequential model{GRU(8, {.return_sequences = true}), LSTM(4), nn::Dense(2)};
   EXPECT_EQ(nn::predict(model, ones({3, 6, 5})).shape(), Shape({3, 2}));
