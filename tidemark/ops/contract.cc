@@ -475,10 +475,8 @@ TensorType infer_accumulate_conv2d(const InferContext& context) {
 TensorType infer_conv_kernel(const InferContext& context) {
   const TensorType &x = context.operands[0], &by = context.operands[1];
   const ConvSpec spec = ConvSpec::from(context.attrs);
-  if (spec.axes < 2 || spec.taps.size() != spec.axes)
-    throw UserError(cat("conv_kernel: needs strides and taps for 2 or 3 axes, got ", spec.axes,
-                        " and ", spec.taps.size()),
-                    context.at, "give one of each for every axis of the image");
+  TIDEMARK_CHECK(spec.axes >= 2 && spec.taps.size() == spec.axes, "conv_kernel: ", spec.axes,
+                 " strides and ", spec.taps.size(), " taps");
   TensorType kernel{x.dtype, {}};
   for (const int64_t count : spec.taps) kernel.shape.push_back(count);
   const Dim channels = x.shape.rank() == 0 ? Dim(0) : x.shape[-1];

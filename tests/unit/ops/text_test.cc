@@ -821,10 +821,8 @@ TEST(TextErrors, OfTransformsAndGradientsByKernels) {
       operands + kernel + "[3, 3]} return }",
       "p.tm:2:13: conv_kernel: the gradient f32[1, 6, 7, 4] is not that of f32[1, 6, 6, "
       "4]\n  it has the type of what the convolution gives, of pixels that are not spread");
-  expect_error(
-      operands + kernel + "[3]} return }",
-      "p.tm:2:13: conv_kernel: needs strides and taps for 2 or 3 axes, got 2 and 1\n  give "
-      "one of each for every axis of the image");
+  expect_error(operands + kernel + "[3]} return }",
+               "p.tm:2:13: conv_kernel: taps has 1 items for f32[1, 8, 8, 4]\n  write 2 of them");
 }
 
 TEST(TextErrors, OfTooMuch) {
