@@ -178,32 +178,6 @@ TEST(MicroBatchPlan, WhatIsTheSameForAllElementsIsNotStored) {
   EXPECT_LE(within.flop(), plan.flop() * 1.01) << within.explain();
 }
 
-// Where weights are large, some layers are better left whole. What the gradients of those read,
-// such as where an activation is positive, is computed outside the parts, and so are these
-// gradients.
-TEST(MicroBatchPlan, GradientsOfLayersThatStayWholeDo) {
-  Case of = cases()[0];
-  of.x = {1024, 512};
-  of.loss = [](const Tensors& w, const Tensor& x) {
-    Tensor h = x;
-    for (size_t i = 0; i < w.size(); i += 2) h = td::relu(td::matmul(h, w[i]) + w[i + 1]);
-    return td::mean(td::square(h));
-  };
-  const auto step = td::function([loss = of.loss](const Tensors& weights, const Tensor& x) {
-    auto [value, gradients] =
-        td::value_and_grad([&](const Tensors& w) { return loss(w, x); })(weights);
-    Tensors updated = {value};
-    for (size_t i = 0; i < weights.size(); ++i)
-      updated.push_back(td::sum(weights[i] - 0.1F * gradients[i]));
-    return updated;
-  });
-  Tensors weights;
-  for (const td::Shape& shape : of_layers(16, 512)) weights.push_back(td::spec(shape));
-  const td::Plan plan = step.plan(weights, td::spec(of.x));
-  const td::Plan within = plan.within(td::Bytes(plan.peak().count * 6 / 10));
-  EXPECT_LE(within.more_work(), 0.14) << within.explain();
-}
-
 // A gradient by a kernel is added up where the result lies, though the sum has other axes in front:
 // it does not exist twice.
 TEST(MicroBatchPlan, GradientsByKernelsExistOnce) {

@@ -40,8 +40,8 @@ TEST(Catalogue, BatchesEveryOpButThese) {
       // Its image has a batch axis; a batch of filters has no place.
       "conv2d", "conv3d", "conv_kernel",
       // Drawn by one key.
-      "random_bernoulli", "random_fold", "random_integers", "random_normal", "random_permutation",
-      "random_uniform",
+      "random_bernoulli", "random_by_element", "random_fold", "random_integers", "random_normal",
+      "random_permutation", "random_uniform",
       // Without operands.
       "arange"};
   std::set<std::string_view> found;

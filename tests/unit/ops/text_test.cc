@@ -215,6 +215,8 @@ void add_sources(Maker& make) {
   for (const auto* op : {&ops::random_bernoulli, &ops::random_normal, &ops::random_uniform})
     make.add(*op, {key}, attributes(shape, DType::f32, 0.25, 1e-300));
   make.add(ops::random_permutation, {key}, attributes(Sizes{6}, DType::i64, 0.0, 0.0));
+  make.add(ops::random_by_element, {key, make.parameter(DType::f64, {2, 3})},
+           attributes(Sizes{2, 3}, DType::f64, int64_t{0}));
   make.add(ops::size_value, {}, attributes(Dim(5), DType::i64));
   make.constant(DType::bf16, 0.5, 0);
   make.constant(DType::i64, 0, std::numeric_limits<int64_t>::min());
