@@ -687,11 +687,10 @@ TEST(OutOfMemory, SaysWhatWasAskedAndWhoHoldsWhat) {
                 "  ask for less, or raise the limit: td::memory::set_limit");
   // Made by the library, charged to the user's line.
   EXPECT_EQ(refused([] { td::eye(1700, td::u8); }),
-            "out of memory: bool[1700, 1700] needs 2.8 MiB, 1.0 MiB of 3.0 MiB are in use, 0 B "
+            "out of memory: u8[1700, 1700] needs 2.8 MiB, 1.0 MiB of 3.0 MiB are in use, 0 B "
             "cached\n  at @\n  largest: f32[1024, 256] 1.0 MiB (" +
                 line +
-                ", temporaries); i32[1700] 6.7 KiB (@, temporaries); i32[1700] 6.7 KiB (@, "
-                "temporaries)\n"
+                ", temporaries)\n"
                 "  free tensors you no longer need (x = {}), or raise the limit: "
                 "td::memory::set_limit");
   td::memory::set_limit(before);

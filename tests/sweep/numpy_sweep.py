@@ -197,7 +197,7 @@ ULPS = {"atan2": 4, "pow": 8, "sigmoid": 8, "tanh": 8, "rsqrt": 4, "cos": 6, "si
         "digamma": 200, "lgamma": 200, "trigamma": 20, "polygamma": 200, "hypot": 4, "logaddexp": 8, "xlogy": 6}
 # Since 2.4 the exponent's cutoff depends on the dtype, as ours does.
 PRINTS_BY_DTYPE = str(np.array([1e7], np.float32)) == "[1.e+07]"
-DRAWS = {"random_bernoulli", "random_fold", "random_integers", "random_normal", "random_permutation", "random_uniform"}
+DRAWS = {"random_bernoulli", "random_by_element", "random_fold", "random_integers", "random_normal", "random_permutation", "random_uniform"}
 
 
 def convolved(x, w, attrs):
