@@ -437,4 +437,4 @@ OTHERS = {
 ELEMENTWISE = {**UNARY, **BINARY, "clip": clip}
 MEANING = {**UNARY, **BINARY, **BITS, **REDUCE, **ROWS, **LAST, **OTHERS}
 # edges_index.py has subscripts. Draws have no values to compare: tests/unit/emit/library/random_test.cc holds them to their distributions.
-DRAWS = {"random_bernoulli", "random_fold", "random_integers", "random_normal", "random_permutation", "random_uniform"}
+DRAWS = {"random_bernoulli", "random_by_element", "random_fold", "random_integers", "random_normal", "random_permutation", "random_uniform"}

@@ -36,7 +36,7 @@ UNARY = {
 BINARY = {
     "add": (np.add, lax.add), "subtract": (np.subtract, lax.sub), "multiply": (np.multiply, lax.mul),
     "divide": (np.divide, lax.div), "maximum": (np.maximum, lax.max), "minimum": (np.minimum, lax.min),
-    "copysign": (np.copysign, lambda x, y: lax.abs(x) * jnp.where(y < 0, -1.0, 1.0)), "hypot": (np.hypot, lambda x, y: lax.sqrt(x * x + y * y)),
+    "copysign": (np.copysign, lambda x, y: x * lax.stop_gradient(lax.sign(x) * jnp.where(y < 0, -1.0, 1.0))), "hypot": (np.hypot, lambda x, y: lax.sqrt(x * x + y * y)),
     "logaddexp": (np.logaddexp, jnp.logaddexp), "polygamma": (special.polygamma, lambda n, x: lax.polygamma(jnp.broadcast_to(lax.stop_gradient(n), x.shape), x)), "xlogy": (special.xlogy, lambda x, y: x * lax.log(y)),
     "atan2": (np.arctan2, lax.atan2), "pow": (np.power, lax.pow),
     "floor_divide": (np.floor_divide, lambda x, y: lax.floor(lax.div(x, y))),
