@@ -3,8 +3,10 @@
 // With TIDEMARK_REWRITE set the files are written anew, for a person to read as a diff.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <fstream>
+#include <iterator>
 #include <set>
 
 #include "tests/text/program_file.h"
@@ -109,6 +111,19 @@ TEST(PassTexts, ShowAChangeByEveryPass) {
   }
   for (const passes::Pass& pass : passes::all_passes())
     EXPECT_TRUE(changing.contains(std::string(pass.name))) << pass.name << " has no file";
+}
+
+TEST(PassTexts, TheDocsListEveryPassInOrder) {
+  std::ifstream in(TIDEMARK_PROGRAMS "/../../docs/functions.md");
+  std::string docs(std::istreambuf_iterator<char>(in), {});
+  std::replace(docs.begin(), docs.end(), '\n', ' ');
+  std::string list;
+  for (const passes::Pass& pass : passes::all_passes())
+    list += cat(list.empty() ? "" : ",", " `", pass.name, "`");
+  std::string squeezed;
+  for (const char c : docs)
+    if (c != ' ' || !squeezed.ends_with(' ')) squeezed += c;
+  EXPECT_NE(squeezed.find("**Passes.**" + list + ":"), std::string::npos) << list;
 }
 
 INSTANTIATE_TEST_SUITE_P(Files, PassText, testing::ValuesIn(program_names()),

@@ -41,6 +41,7 @@ constexpr Pass kPasses[] = {
     plain<use_pairs>("use_pairs"),
     plain<sink_views>("sink_views"),
     {"fold", run_fold},
+    plain<join_pads>("join_pads"),
     plain<simplify>("simplify"),
     plain<merge>("merge"),
     plain<remove_dead>("remove_dead"),

@@ -33,6 +33,10 @@ using Compute = std::function<Attrs(const Node& node, std::span<const Node* cons
 // program. Without `compute` nothing is folded.
 void fold(Graph& graph, const Compute& compute);
 
+// Replaces sums of padded parts that do not overlap, such as the gradient of an array by slices of
+// it, by concatenation: one array of the full size instead of one for each part.
+void join_pads(Graph& graph);
+
 // Replaces a node by a cheaper one with the same bits: composed views, products with 1, selections
 // whose condition is known. Only rewrites that are exact for all inputs, including NaN, infinities
 // and -0. Nodes that become unused stay until `remove_dead`.

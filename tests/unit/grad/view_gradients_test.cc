@@ -262,4 +262,29 @@ TEST_F(ViewGradient, SumsOfStretchedCapturesKeepTheirBits) {
   EXPECT_TRUE(td::identical(taped(p).first, sums(p)));
 }
 
+// sum(i * sin(x_i)) over the slices of x has the gradient i * cos(x_i), with -0 in slice 0.
+TEST_F(ViewGradient, OfSlicesTakesTheBytesOfOneArray) {
+  constexpr int64_t count = 32, length = 512;
+  const td::Tensor x = td::cast(td::arange(count * length), td::f64) * 0.01;
+  for (const int64_t axis : {0, 1}) {
+    const td::Tensor given =
+        td::reshape(x, axis == 0 ? td::Shape{count, length} : td::Shape{length, count});
+    const auto weighted = [axis](const td::Tensor& rows) {
+      td::Tensor total = td::constant(0.0, td::f64);
+      double weight = 0;
+      for (const td::Tensor& row : td::unstack(rows, axis))
+        total = total + td::sum(td::sin(row) * weight++);
+      return total;
+    };
+    const auto gradient =
+        td::function([&](const td::Tensor& rows) { return td::grad(weighted)(rows); });
+    const td::Tensor numbers = td::cast(td::arange(count), td::f64);
+    const td::Tensor want =
+        td::cos(given) * (axis == 0 ? td::expand_dims(numbers, 1) : numbers) + 0.0;
+    EXPECT_TRUE(td::identical(gradient(given), want)) << axis;
+    EXPECT_TRUE(td::identical(td::grad(weighted)(given), want)) << axis;
+    EXPECT_LE(gradient.plan(given).peak().count, 5 * count * length * 8 / 4) << axis;
+  }
+}
+
 }  // namespace

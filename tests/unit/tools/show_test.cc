@@ -72,22 +72,22 @@ TEST_F(Show, PrintsWhatEachPassMade) {
   EXPECT_EQ(ran.code, 0);
   EXPECT_EQ(ran.out, printed_ + "---- after inline_calls\n" + printed_ + "---- after use_pairs\n" +
                          printed_ + "---- after sink_views\n" + printed_ + "---- after fold\n" +
-                         printed_ + "---- after simplify\n" + simplified_ + "---- after merge\n" +
-                         merged_ + "---- after remove_dead\n" + last_ + "---- after trim\n" +
-                         last_ + "---- after recompute\n" + last_ + "---- after micro_batches\n" +
-                         last_ + "---- after split\n" + last_ + "---- after accumulate\n" + last_ +
-                         "---- after fuse\n" + fused_ + "---- after order\n" + fused_);
+                         printed_ + "---- after join_pads\n" + printed_ + "---- after simplify\n" +
+                         simplified_ + "---- after merge\n" + merged_ + "---- after remove_dead\n" +
+                         last_ + "---- after trim\n" + last_ + "---- after recompute\n" + last_ +
+                         "---- after micro_batches\n" + last_ + "---- after split\n" + last_ +
+                         "---- after accumulate\n" + last_ + "---- after fuse\n" + fused_ +
+                         "---- after order\n" + fused_);
 }
 
 TEST_F(Show, ExplainsItself) {
   const Ran ran = show("--help");
   EXPECT_EQ(ran.code, 0);
   EXPECT_TRUE(ran.out.starts_with("usage: tidemark show FILE.tm [--after=PASS|all]\n")) << ran.out;
-  EXPECT_NE(
-      ran.out.find(
-          "passes: inline_calls, use_pairs, sink_views, fold, simplify, merge, remove_dead, trim, "
-          "recompute, micro_batches, split, accumulate, fuse, order\n"),
-      std::string::npos)
+  EXPECT_NE(ran.out.find("passes: inline_calls, use_pairs, sink_views, fold, join_pads, simplify, "
+                         "merge, remove_dead, trim, "
+                         "recompute, micro_batches, split, accumulate, fuse, order\n"),
+            std::string::npos)
       << ran.out;
 }
 
@@ -107,7 +107,8 @@ TEST_F(Show, TellsWhatIsWrong) {
       {"--what in.tm",
        "show: there is no option '--what'\n  tidemark show --help lists the options\n"},
       {"--after=lunch in.tm",
-       "show: there is no pass 'lunch', only inline_calls, use_pairs, sink_views, fold, simplify, "
+       "show: there is no pass 'lunch', only inline_calls, use_pairs, sink_views, fold, join_pads, "
+       "simplify, "
        "merge, "
        "remove_dead, "
        "trim, recompute, micro_batches, split, accumulate, fuse, order\n"
