@@ -67,8 +67,6 @@ class RecurrentLayer : public detail::SharedIdentity {
                                       Source at) const;  // Internal.
 
  protected:
-  RecurrentLayer(int64_t units, Options options, Source at);
-
   Variable declared(const char* name, Initializer initializer, Source at) const;
   // Checks the input and builds the kernel, whose last size is `width`.
   void begin(const Variable& kernel, int64_t width, const Tensor& x,
@@ -80,6 +78,9 @@ class RecurrentLayer : public detail::SharedIdentity {
   Options options_;  // Without the initializers, which the Variables take.
 
  private:
+  friend Layer;  // The one class that may derive from it.
+  RecurrentLayer(int64_t units, Options options, Source at);
+
   const Layer& self() const { return static_cast<const Layer&>(*this); }
 };
 
