@@ -94,14 +94,19 @@ struct VectorTimesColumns {
   int64_t columns = 0, k = 0;
 };
 
+// Groups have 1, 2, 4, ... channels in, and as many out.
+inline constexpr int kGroupSizes = 4;
+constexpr int64_t group_size(int number) { return int64_t{1} << number; }
+
 // One tap of a depthwise convolution, in elements.
 struct DepthwiseTap {
   int64_t in = 0;      // From Depthwise::in.
   int64_t weight = 0;  // From Depthwise::weight.
 };
 
-// Output pixels in a line that see the same taps, at most kBlock of them: out(pixel, channel) = sum
-// over taps of in(pixel, channel) * weight(channel), with contiguous channels.
+// Output pixels in a line that see the same taps: out(pixel, channel) = sum over taps and the
+// channels c of the group of in(pixel, c) * weight(c, channel), at most kBlock terms, with
+// contiguous channels. A tap of the weights has a row for each c.
 struct Depthwise {
   const void* in = nullptr;
   int64_t in_pixel = 0;
@@ -113,9 +118,9 @@ struct Depthwise {
   int64_t pixels = 0, channels = 0;
 };
 
-// Sums of a few taps over pixels in a line: sum(tap, channel) += in(pixel, tap, channel) *
-// by(pixel, channel), one chain for each sum. `weight` of a tap is the place of its sums, which
-// have room for whole vectors of channels.
+// Sums of a few taps over pixels in a line: sum(tap, c, channel) += in(pixel, tap, c) * by(pixel,
+// channel) for each channel c of the group, one chain for each sum. `weight` of a tap is the place
+// of its sums, a row of `sums_row` for each c, which have room for whole vectors of channels.
 template <class T>
 struct DepthwiseSums {
   const void* in = nullptr;
@@ -125,6 +130,7 @@ struct DepthwiseSums {
   const DepthwiseTap* taps = nullptr;
   int64_t tap_count = 0;
   T* sums = nullptr;
+  int64_t sums_row = 0;
   int64_t pixels = 0, channels = 0;
 };
 
@@ -162,12 +168,13 @@ struct KernelSet {
   void (*round_bf16)(const T* from, uint16_t* to, int64_t count) = nullptr;
   void (*distances[kMaxVectors])(const DistanceTile<T>&) = {};  // kDistanceRows; by vectors - 1.
   void (*distances_of_row[kMaxVectors])(const DistanceTile<T>&) = {};  // One row.
-  void (*depthwise)(const Depthwise&) = nullptr;                       // Elements of T.
-  void (*depthwise_f16)(const Depthwise&) = nullptr;                   // These two only for float.
-  void (*depthwise_bf16)(const Depthwise&) = nullptr;
-  void (*depthwise_sums)(const DepthwiseSums<T>&) = nullptr;      // Of floats.
-  void (*depthwise_sums_f16)(const DepthwiseSums<T>&) = nullptr;  // These two only for float.
-  void (*depthwise_sums_bf16)(const DepthwiseSums<T>&) = nullptr;
+  // By number of the group's size; null where it is more than the lanes of a vector.
+  void (*depthwise[kGroupSizes])(const Depthwise&) = {};      // Elements of T.
+  void (*depthwise_f16[kGroupSizes])(const Depthwise&) = {};  // These two only for float.
+  void (*depthwise_bf16[kGroupSizes])(const Depthwise&) = {};
+  void (*depthwise_sums[kGroupSizes])(const DepthwiseSums<T>&) = {};      // Of floats.
+  void (*depthwise_sums_f16[kGroupSizes])(const DepthwiseSums<T>&) = {};  // Only for float.
+  void (*depthwise_sums_bf16[kGroupSizes])(const DepthwiseSums<T>&) = {};
   void (*rows_times_vector)(const RowsTimesVector<T>&) = nullptr;
   void (*vector_times_columns)(const VectorTimesColumns<T>&) = nullptr;
 };
