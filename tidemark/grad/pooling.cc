@@ -76,26 +76,47 @@ class Windows {
   }
   bool pads() const { return pads_; }
   int64_t taps() const { return window_.taps(); }
+  size_t axes() const { return window_.axes(); }
   // Whether every pixel before those that are cropped lies in one window.
   bool tile() const {
     for (size_t i = 0; i < window_.axes(); ++i)
       if (window_.strides[i] != window_.size[i] || window_.dilations[i] != 1) return false;
     return !pads_;
   }
-  // Each element of a window's result, at all of its taps; zeros where the image is cropped. The
-  // windows tile.
-  Tensor spread(const Tensor& y, const Shape& image, Source at) const {
-    Shape single = y.shape(), whole = y.shape(), joined = y.shape();
-    Padding2 cropped(window_.axes() + 2);
-    for (size_t i = window_.axes(); i-- > 0;) {
-      const auto axis = static_cast<int64_t>(i) + 1;
-      joined.set(axis, joined[axis] * window_.size[i]);
-      single.insert(axis + 1, 1);
-      whole.insert(axis + 1, window_.size[i]);
-      cropped[i + 1] = {0, image[axis] - joined[axis]};
+  // Windows that tile, with an axis of taps behind each of their axes: of a result, [n, rows, 1,
+  // columns, 1, c].
+  Tensor with_taps(const Tensor& y, Source at) const {
+    Shape shape = y.shape();
+    for (size_t i = axes(); i-- > 0;) shape.insert(static_cast<int64_t>(i) + 2, 1);
+    return reshape(y, shape, at);
+  }
+  // The number of each tap, [taps, 1, taps, 1].
+  Tensor numbers(Source at) const {
+    Shape shape;
+    for (const int64_t size : window_.size) {
+      shape.push_back(size);
+      shape.push_back(1);
     }
-    const Tensor spread = reshape(broadcast_to(reshape(y, single, at), whole, at), joined, at);
-    return joined == image ? spread : pad(spread, cropped, 0, at);
+    return reshape(cast(arange(taps(), at), DType::i32, at), shape, at);
+  }
+  // An element for each tap as an image; zeros where it is cropped.
+  Tensor image_of(const Tensor& tapped, const Shape& image, Source at) const {
+    Shape whole;
+    for (const Dim size : taps_) whole.push_back(size);
+    Padding2 cropped(axes() + 2);
+    for (size_t i = 0; i < axes(); ++i) {
+      const auto axis = static_cast<int64_t>(i) + 1;
+      whole.set(axis, whole[axis] * window_.size[i]);
+      cropped[i + 1] = {0, image[axis] - whole[axis]};
+    }
+    const Tensor inner = reshape(tapped, whole, at);
+    return whole == image ? inner : pad(inner, cropped, 0, at);
+  }
+  // Each element of a result, at all taps of its window.
+  Tensor spread(const Tensor& y, const Shape& image, Source at) const {
+    Shape tapped = y.shape();
+    for (size_t i = axes(); i-- > 0;) tapped.insert(static_cast<int64_t>(i) + 2, window_.size[i]);
+    return image_of(broadcast_to(with_taps(y, at), tapped, at), image, at);
   }
   bool overlap() const {
     for (size_t i = 0; i < window_.axes(); ++i)
@@ -200,11 +221,27 @@ Tensor largest_of(const Tensor& image, const Windows& windows, Source at) {
   return detail::composed(windows.composition(&kSelf), {image}, run, at);
 }
 
+// The same where windows tile the image: a tap of each, and then every pixel once.
+Tensor put_at_first(const Tensor& image, const Tensor& largest, const Tensor& g,
+                    const Windows& windows, Source at) {
+  Tensor first;
+  int64_t number = 0;
+  windows.for_each_tap([&](Windows::Tap tap) {
+    const Tensor miss = cast(windows.tap(image, tap, at) < largest, DType::i32, at);
+    // Past the taps before the first that does not miss.
+    first = number == 0 ? miss : first + cast(first == number, DType::i32, at) * miss;
+    ++number;
+  });
+  const Tensor here = windows.with_taps(first, at) == windows.numbers(at);
+  return windows.image_of(where(here, windows.with_taps(g, at), 0), image.shape(), at);
+}
+
 // The gradient of a window goes to its largest element: the first of several, and the first element
 // of a window with a NaN. It is written tap by tap: summing a padded array per tap would take the
 // bytes of the image for each tap.
 Tensor put_at_largest(const Tensor& image, const Tensor& largest, const Tensor& g,
                       const Windows& windows, Source at) {
+  if (windows.tile()) return put_at_first(image, largest, g, windows, at);
   const Tensor padded = windows.padded(image, lowest(image.dtype(), at), at);
   const DType wide = is_low_precision(g.dtype()) ? DType::f32 : g.dtype();
   Tensor total = zeros(padded.shape(), wide, at), taken;
