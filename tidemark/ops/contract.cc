@@ -189,21 +189,31 @@ Term offset_of(Term points) {
 
 }  // namespace
 
-// Where two points meet the slope is 0. The sums of differences are taken apart into products; a
-// point of b, which changes no difference, is subtracted first, so that a common offset of all
-// points costs no digits.
+// Where two points meet the slope is 0. The sums of differences are taken apart into products:
+// terms as large as the points over the distance, of which a part as large as 1 remains. So they
+// are computed in the next wider dtype, whose digits outlast points that are as close as their own
+// dtype allows, and where no slope is infinite. In f64, which has none, a point of b, which changes
+// no difference, is subtracted first: a common offset of all points costs no digits.
 Term grad_distances(const GradContext& context, int index) {
-  const Term a = context.operands[0], b = context.operands[1], y = context.result;
   const Term operand = context.operands[static_cast<size_t>(index)];
+  const bool is_short = size_of(operand.dtype()) == 2;
+  const auto in_dtype = [](Term x, DType dtype) {
+    return x.dtype() == dtype ? x : term::cast(x, dtype);
+  };
+  const auto wide = [&](Term x) { return in_dtype(x, is_short ? DType::f32 : DType::f64); };
+  const auto of_slopes = [&](Term x) { return is_short ? wide(x) : x; };
+  const Term a = wide(context.operands[0]), b = wide(context.operands[1]);
+  const Term y = of_slopes(context.result), g = of_slopes(context.g);
   if (y.shape().open_size() == 0 || operand.shape().open_size() == 0) return operand.like(0);
   const Term meet = term::equal(y, y.like(0));
-  const Term weight = term::where(meet, y.like(0), context.g / term::where(meet, y.like(1), y));
+  const Term weight = wide(term::where(meet, y.like(0), g / term::where(meet, y.like(1), y)));
   const Term offset = offset_of(b), from = a - swap_last(offset), to = b - offset;
   const int64_t last = weight.shape().rank() - 1;
   const Term sums = term::sum(weight, AxisList{index == 0 ? last : last - 1}, true);
-  if (index == 0)
-    return term::sum_to(from * sums - matmul.apply({weight, swap_last(to)}, {}), a.shape());
-  return term::sum_to(to * sums - matmul.apply({swap_last(from), weight}, {}), b.shape());
+  const Term slope = index == 0 ? from * sums - matmul.apply({weight, swap_last(to)}, {})
+                                : to * sums - matmul.apply({swap_last(from), weight}, {});
+  const Term summed = term::sum_to(slope, operand.shape());
+  return in_dtype(summed, operand.dtype());
 }
 
 void reference_distances(const ReferenceContext& context) {

@@ -541,6 +541,54 @@ TEST(Composite, LowPrecisionIsComputedInF32AndRoundedOnce) {
   EXPECT_NEAR(many, std::log(100000.0), 0.01);
 }
 
+// The gradient of the sum of all weighted distances between points of three coordinates.
+Doubles slopes_of_distances(const Tensor& a, const Tensor& b, const Tensor& weights) {
+  const Doubles x = a.to_vector<double>(), y = b.to_vector<double>(),
+                w = weights.to_vector<double>();
+  Doubles slopes(x.size(), 0);
+  const size_t rows = x.size() / 3, columns = y.size() / 3;
+  for (size_t i = 0; i < rows; ++i) {
+    for (size_t j = 0; j < columns; ++j) {
+      const auto apart = [&](size_t k) { return x[3 * i + k] - y[3 * j + k]; };
+      const double distance = std::hypot(apart(0), apart(1), apart(2));
+      for (size_t k = 0; distance > 0 && k < 3; ++k)
+        slopes[3 * i + k] += w[i * columns + j] * apart(k) / distance;
+    }
+  }
+  return slopes;
+}
+
+void expect_slopes_of_distances(const Tensor& a, const Tensor& b, double relative) {
+  const Tensor weights = cast(drawn({a.shape()[0], b.shape()[0]}, 9), a.dtype());
+  const auto slopes = [&](const Tensor& a, const Tensor& b) {
+    GradientTape tape;
+    tape.watch(a);
+    tape.watch(b);
+    const auto [by_a, by_b] = tape.gradient(sum(cdist(a, b) * weights), std::pair{a, b});
+    return std::array{by_a, by_b};
+  };
+  const std::array<Tensor, 2> eager = slopes(a, b), compiled = function(slopes)(a, b);
+  expect_near(eager[0], slopes_of_distances(a, b, weights), relative);
+  expect_near(eager[1], slopes_of_distances(b, a, transpose(weights)), relative);
+  EXPECT_TRUE(identical(eager[0], compiled[0]) && identical(eager[1], compiled[1]));
+}
+
+// A sum of differences must not become a difference of sums in the dtype of the points.
+TEST(Cdist, ClosePointsHaveExactSlopes) {
+  const Tensor x = drawn({40, 3}, 1), beside = drawn({40, 3}, 2);
+  for (const double apart : {1.0, 1e-2, 1e-4, 1e-6})
+    expect_slopes_of_distances(x, x + apart * beside, 2e-5);
+  const Tensor clusters = concat({x, x + 1000.0});
+  expect_slopes_of_distances(clusters, clusters + concat({beside, beside}) * 0.5, 2e-5);
+}
+
+// Distances among the denormals have few digits, and so have the slopes.
+TEST(Cdist, SlopesOfCloseHalfFloatsAreFinite) {
+  const Tensor x = cast(drawn({20, 3}, 1) * 1e-4, DType::f16);
+  expect_slopes_of_distances(x, x + cast(drawn({20, 3}, 2) * 1e-6, DType::f16), 0.2);
+  expect_slopes_of_distances(cast(x, DType::bf16), cast(x * 1.01, DType::bf16), 5e-2);
+}
+
 // Rows of 160,004 bytes begin in the middle of a line, those of 160,000 do not; together they are
 // larger than the last cache of most machines, so that they are stored past it.
 TEST(Composite, LargeResultsAfterSweepsHaveTheBitsOfEagerCode) {

@@ -12,6 +12,7 @@
 #include "tidemark/api/gradient_tape.h"
 #include "tidemark/api/plan.h"
 #include "tidemark/api/random.h"
+#include "tidemark/calls/complex.h"
 #include "tidemark/device/threads.h"
 
 namespace tidemark {
@@ -148,6 +149,43 @@ TEST(Linalg, EqualEigenvaluesHaveAGradient) {
   tape.watch(a);
   const Tensor trace = sum(linalg::eigvalsh(a));
   EXPECT_EQ(tape.gradient(trace, a).to_vector<double>(), a.to_vector<double>());
+}
+
+// u vh, the orthogonal factor of x, is smooth at equal singular values: along dx it turns by
+// (dx - dx^T) / 2 at the identity.
+TEST(Linalg, EqualSingularValuesHaveTheSlopeOfTheOrthogonalFactor) {
+  const Tensor weights = drawn({4, 4}, f64);
+  for (const double size : {1.0, 3.0}) {
+    const Tensor x = size * eye(4, f64);
+    GradientTape tape;
+    tape.watch(x);
+    const auto [u, s, vh] = linalg::svd(x);
+    const Tensor gradient = tape.gradient(sum(matmul(u, vh) * weights), x);
+    EXPECT_LT(largest(gradient - (weights - turned(weights)) / (2 * size)), 1e-14) << size;
+  }
+}
+
+// As reals a complex matrix has every singular value twice.
+TEST(Linalg, SingularValuesOfComplexMatricesHaveSecondDerivatives) {
+  for (const auto& [rows, columns] : {std::pair{1, 1}, {3, 1}, {1, 4}, {2, 3}, {5, 5}}) {
+    const auto any = [&, shape = Shape{rows, columns}](uint64_t seed) {
+      return complex(drawn(shape, f64, seed), drawn(shape, f64, seed + 1));
+    };
+    const Tensor z = any(1), along = any(3), weights = drawn({std::min(rows, columns)}, f64, 5);
+    const auto gradient = [&](const Tensor& at) {
+      GradientTape tape;
+      tape.watch(at);
+      const Tensor y = sum(linalg::svdvals(at) * weights);
+      return tape.gradient(y, at);
+    };
+    GradientTape tape;
+    tape.watch(z);
+    const Tensor slope = sum(real(gradient(z) * conj(along)));
+    const double step = 1e-5;
+    const Tensor want = (gradient(z + step * along) - gradient(z - step * along)) / (2 * step);
+    EXPECT_LT(largest(view_as_real(tape.gradient(slope, z) - want)), 1e-7)
+        << rows << " x " << columns;
+  }
 }
 
 TEST(Linalg, RankDeficientMatricesHaveAPseudoinverse) {

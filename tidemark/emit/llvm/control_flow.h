@@ -4,6 +4,7 @@
 #include <llvm/IR/IRBuilder.h>
 
 #include <functional>
+#include <utility>
 #include <vector>
 
 namespace tidemark::jit {
@@ -107,6 +108,31 @@ inline void when(llvm::IRBuilder<>& builder, llvm::Value* condition,
     body();
     return {};
   });
+}
+
+// condition ? yes() : no(), of which one is run. Null if there is no value.
+inline llvm::Value* either(llvm::IRBuilder<>& builder, llvm::Value* condition,
+                           const std::function<llvm::Value*()>& yes,
+                           const std::function<llvm::Value*()>& no) {
+  llvm::Function* const function = builder.GetInsertBlock()->getParent();
+  const auto block = [&] { return llvm::BasicBlock::Create(builder.getContext(), "", function); };
+  llvm::BasicBlock *const first = block(), *const second = block(), *const after = block();
+  builder.CreateCondBr(condition, first, second);
+  const auto emit = [&](llvm::BasicBlock* in, const std::function<llvm::Value*()>& body) {
+    builder.SetInsertPoint(in);
+    llvm::Value* const made = body();
+    llvm::BasicBlock* const end = builder.GetInsertBlock();
+    builder.CreateBr(after);
+    return std::pair(made, end);
+  };
+  const auto [a, end_of_a] = emit(first, yes);
+  const auto [b, end_of_b] = emit(second, no);
+  builder.SetInsertPoint(after);
+  if (a == nullptr) return nullptr;
+  llvm::PHINode* const phi = builder.CreatePHI(a->getType(), 2);
+  phi->addIncoming(a, end_of_a);
+  phi->addIncoming(b, end_of_b);
+  return phi;
 }
 
 }  // namespace tidemark::jit

@@ -29,7 +29,7 @@ using llvm::Value;
 
 namespace {
 
-// A body this heavy is emitted once, at the cost of masked stores.
+// A body this heavy is emitted once, at the cost of a jump for each load and store.
 constexpr int64_t kHeavy = 12;
 
 // Accumulators that may take turns in registers.
@@ -244,6 +244,7 @@ Carried NestEmitter::masked_vector_loop(const Place& at, Value* begin, Value* en
   place.mask = either(llvm::Constant::getAllOnesValue(partial_mask->getType()), partial_mask);
   place.active = either(builder_.getInt64(static_cast<uint64_t>(width_)), rest);
   Value* is_full = either(builder_.getTrue(), builder_.getFalse());
+  place.is_full = is_full;
   Carried in_pass;
   for (size_t k = 0; k < carried.size(); ++k) in_pass.push_back(either(carried[k], so_far[k]));
   if (stream_ != nullptr) place.stream = builder_.CreateAnd(stream_, is_full);

@@ -24,9 +24,11 @@ struct Place {
   llvm::Value* step = nullptr;
   llvm::Value* column = nullptr;  // The first column of the vector.
   // A partial vector has `active` lanes, in [1, width]; null: all. With masked instructions `mask`
-  // guards memory; otherwise elements go through the stack. `mask` is set in both cases.
+  // guards memory; otherwise elements are moved in pieces. `mask` is set in both cases.
   llvm::Value* active = nullptr;
   llvm::Value* mask = nullptr;
+  // Whether all lanes are active, where code serves full and partial vectors; null: not known.
+  llvm::Value* is_full = nullptr;
   // The first lane of this vector in a cell, which holds a block of columns (order `columns`).
   llvm::Value* cell_lane = nullptr;
   // Whether this vector may be stored past the caches; null: no.
@@ -123,8 +125,15 @@ class NestEmitter {
   void store(int32_t buffer, llvm::Value* value, const Place& place);
   void store_strided(const BufferRef& ref, llvm::Value* value, llvm::Value* address,
                      llvm::Value* stride, const Place& place);
+  void for_piece(llvm::Value* active, int64_t lanes, Carried& carried,
+                 const std::function<Carried(llvm::Value* at, const Carried&)>& body);
+  llvm::Value* load_pieces(DType dtype, llvm::Value* address, llvm::Value* active);
+  void store_pieces(DType dtype, llvm::Value* value, llvm::Value* address, llvm::Value* active);
   int64_t register_lanes(int64_t size) const;
   llvm::Value* register_mask(const Place& place, int64_t size);
+  // unmasked(), or masked() for a vector that is not full.
+  llvm::Value* masked_if_partial(const Place& place, const std::function<llvm::Value*()>& unmasked,
+                                 const std::function<llvm::Value*()>& masked);
   llvm::Value* widened(llvm::Value* value, int64_t size);
   llvm::Value* narrowed(llvm::Value* value);
   llvm::Value* cell_address(int32_t cell, const Place& place);

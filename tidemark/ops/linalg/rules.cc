@@ -174,6 +174,13 @@ Term inverse_differences(Term a) {
   return term::where(same, apart.like(0), apart.like(1) / term::where(same, apart.like(1), apart));
 }
 
+// 1 / (a_j + a_i), and 0 where both are 0.
+Term inverse_sums(Term a) {
+  const Term both = as_row(a) + as_column(a);
+  const Term none = term::equal(both, both.like(0));
+  return term::where(none, both.like(0), both.like(1) / term::where(none, both.like(1), both));
+}
+
 }  // namespace
 
 // Murray, Differentiation of the Cholesky decomposition, 2016. The factor is that of the symmetric
@@ -271,33 +278,38 @@ Term grad_eigh(const GradContext& context, int) {
   return symmetric(product(v, product(inner, turned(v))));
 }
 
-// Townsend, Differentiating the singular value decomposition, 2016.
+// Townsend, Differentiating the singular value decomposition, 2016, with s_j / (s_j^2 - s_i^2)
+// taken apart: where values are equal u and v can still turn opposite ways, as those of u vh do.
 Term grad_svd(const GradContext& context, int) {
   const Term x = context.operands[0];
   const Term u = context.results[0], s = context.results[1], vh = context.results[2];
   const Gradients g(context);
   const Dim m = x.shape()[-2], n = x.shape()[-1];
-  const Term apart = inverse_differences(s * s);
-  const auto skew = [&](Term rows, Term g_columns) {
+  const auto skew = [](Term rows, Term g_columns) {
     const Term along = product(rows, g_columns);
-    return (along - turned(along)) * apart;
+    return along - turned(along);
   };
   Term inner = g.by[1] ? diagonal_like(product(vh, turned(vh)), g.by[1]) : Term();
-  Term outside;  // What leaves the spaces of u and of v.
+  Term turns, counter_turns;  // By u and v turning the same way, and opposite ways.
+  Term outside;               // What leaves the spaces of u and of v.
   if (g.by[0]) {
-    inner = sum_of(inner, skew(turned(u), g.by[0]) * as_row(s));
+    turns = counter_turns = skew(turned(u), g.by[0]);
     if (is_less(n, m)) {
       const Term left = g.by[0] / as_row(s);
       outside = product(left - product(u, product(turned(u), left)), vh);
     }
   }
   if (g.by[2]) {
-    inner = sum_of(inner, skew(vh, turned(g.by[2])) * as_column(s));
+    const Term along = skew(vh, turned(g.by[2]));
+    turns = sum_of(turns, along);
+    counter_turns = counter_turns ? counter_turns - along : -along;
     if (is_less(m, n)) {
       const Term right = g.by[2] / as_column(s);
       outside = sum_of(outside, product(u, right - product(product(right, turned(vh)), vh)));
     }
   }
+  if (turns)
+    inner = sum_of(inner, (turns * inverse_differences(s) + counter_turns * inverse_sums(s)) * 0.5);
   return sum_of(product(u, product(inner, vh)), outside);
 }
 

@@ -102,9 +102,28 @@ TEST(Jit, TakesEveryLayout) {
         const int32_t right = b.load(b.buffer(dtype));
         const int32_t sum = b.op(ExprOp::add, dtype, left, right);
         b.nest.sweeps.push_back({.stores = {{b.output(dtype, out), sum}}, .folds = {}});
-        for (const int64_t stride : {3, -2}) {
+        for (const int64_t stride : {3, 2, -2}) {
           expect_same({.nest = b.nest, .column_elements = stride}, sizes);
         }
+      }
+    }
+  }
+}
+
+// Code of a heavy body serves full and partial vectors.
+TEST(Jit, TakesEveryLayoutInHeavyBodies) {
+  std::vector<std::array<int64_t, 3>> sizes;
+  for (const int64_t columns : {0, 1, 15, 16, 17, 31, 63, 64, 65, 130})
+    sizes.push_back({2, 1, columns});
+  for (const DType dtype : {f32, f64, u8}) {
+    for (const Columns x : {Columns::unit, Columns::strided}) {
+      NestBuilder b;
+      int32_t sum = b.load(b.buffer(dtype, x));
+      const int32_t right = b.load(b.buffer(dtype));
+      for (int i = 0; i < 14; ++i) sum = b.op(ExprOp::add, dtype, sum, i % 2 == 0 ? right : sum);
+      b.nest.sweeps.push_back({.stores = {{b.output(dtype, x), sum}}, .folds = {}});
+      for (const int64_t stride : {3, 2}) {
+        expect_same({.nest = b.nest, .column_elements = stride}, sizes);
       }
     }
   }
