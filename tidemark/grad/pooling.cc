@@ -241,7 +241,8 @@ Tensor put_at_first(const Tensor& image, const Tensor& largest, const Tensor& g,
 // bytes of the image for each tap.
 Tensor put_at_largest(const Tensor& image, const Tensor& largest, const Tensor& g,
                       const Windows& windows, Source at) {
-  if (windows.tile()) return put_at_first(image, largest, g, windows, at);
+  // Loops over taps of three axes cost more than the passes that they save.
+  if (windows.tile() && windows.axes() < 3) return put_at_first(image, largest, g, windows, at);
   const Tensor padded = windows.padded(image, lowest(image.dtype(), at), at);
   const DType wide = is_low_precision(g.dtype()) ? DType::f32 : g.dtype();
   Tensor total = zeros(padded.shape(), wide, at), taken;

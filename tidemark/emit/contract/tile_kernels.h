@@ -396,16 +396,23 @@ void depthwise_pixels(const Depthwise& d, int64_t first) {
     for (int64_t t = 0; t < tap_count; ++t) {
       const From* const factors = weight + taps[t].weight + channel;
       const From* const from = in + taps[t].in + channel;
-      V own[kPixels];
-      TIDEMARK_UNROLL
-      for (int p = 0; p < kPixels; ++p) own[p] = Load::load(from + p * in_pixel, have);
-      TIDEMARK_UNROLL
-      for (int c = 0; c < kEach; ++c) {
-        const V factor = Load::load(factors + c * channels, have);
+      if constexpr (kEach == 1) {
+        const V factor = Load::load(factors, have);
         TIDEMARK_UNROLL
-        for (int p = 0; p < kPixels; ++p) {
-          const V x = group.channel(own[p], from + p * in_pixel, channel, c);
-          sums[p] = S::fma(x, factor, sums[p]);
+        for (int p = 0; p < kPixels; ++p)
+          sums[p] = S::fma(Load::load(from + p * in_pixel, have), factor, sums[p]);
+      } else {
+        V own[kPixels];
+        TIDEMARK_UNROLL
+        for (int p = 0; p < kPixels; ++p) own[p] = Load::load(from + p * in_pixel, have);
+        TIDEMARK_UNROLL
+        for (int c = 0; c < kEach; ++c) {
+          const V factor = Load::load(factors + c * channels, have);
+          TIDEMARK_UNROLL
+          for (int p = 0; p < kPixels; ++p) {
+            const V x = group.channel(own[p], from + p * in_pixel, channel, c);
+            sums[p] = S::fma(x, factor, sums[p]);
+          }
         }
       }
     }
