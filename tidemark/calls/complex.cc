@@ -7,6 +7,7 @@
 #include "tidemark/ops/typing.h"
 #include "tidemark/tensor/bind.h"
 #include "tidemark/tensor/complex_parts.h"
+#include "tidemark/tensor/direct.h"
 
 namespace tidemark {
 namespace {
@@ -60,6 +61,7 @@ Tensor conj(const Operand& z, Source at) {
   const SourceScope scope(at);
   Tensor tensor = tensor_of(z, at);
   if (!is_complex(tensor.dtype())) return tensor;
+  if (auto made = detail::conjugates(tensor, at)) return *std::move(made);
   const detail::Parts parts = detail::parts_of(tensor, part_dtype(tensor.dtype()), at);
   return detail::joined({parts.re, negative(parts.im)}, at);
 }

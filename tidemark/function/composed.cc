@@ -19,7 +19,7 @@ namespace {
 
 // A program is made when its calls have done about as much work as making it: some milliseconds.
 // An element of a composite costs its passes over memory, a call its ops.
-constexpr int64_t kWorkToCompile = 16 << 20, kWorkOfElement = 8, kWorkOfCall = 12288;
+constexpr int64_t kWorkToCompile = 16 << 20, kWorkOfElement = 8, kWorkOfCall = 24576;
 // The least recently used ones are dropped.
 constexpr size_t kMostKept = 128;
 

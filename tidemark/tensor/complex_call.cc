@@ -11,6 +11,7 @@
 #include "tidemark/ops/structure.h"
 #include "tidemark/tensor/bind.h"
 #include "tidemark/tensor/composed.h"
+#include "tidemark/tensor/direct.h"
 
 namespace tidemark::detail {
 namespace {
@@ -166,6 +167,8 @@ Tensor composed_pointwise(const OpCall& call) {
     if (operand->tensor() == nullptr) return complex_pointwise(call);
     operands.push_back(*operand->tensor());
   }
+  if (&call.op == &def_of(&multiply))
+    if (auto made = complex_products(operands[0], operands[1], call.at)) return *std::move(made);
   const auto run = [&](const Tensors& given) {
     std::vector<Operand> held;
     held.reserve(given.size());

@@ -1,9 +1,11 @@
 #include "tidemark/tensor/direct.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstring>
 #include <span>
+#include <type_traits>
 #include <vector>
 
 #include "tidemark/device/threads.h"
@@ -268,6 +270,104 @@ std::optional<Tensor> cross_products(const Tensor& a, const Tensor& b, Source at
       return {};
     }
   });
+}
+
+// ---- complex numbers ----------------------------------------------------------------------------
+
+namespace {
+
+// A register of pairs (re, im), two of c64 or one of c128.
+template <class T>
+struct Pairs {
+  static constexpr int64_t kLanes = 16 / sizeof(T);
+  using V [[gnu::vector_size(16)]] = T;
+  V lanes;
+
+  static Pairs at(const T* from) {
+    Pairs made;
+    std::memcpy(&made.lanes, from, sizeof(V));
+    return made;
+  }
+  void put(T* to) const { std::memcpy(to, &lanes, sizeof(V)); }
+  // (re, -im) and (-re, im).
+  Pairs conjugate() const { return sign_turned(1); }
+  Pairs mirrored() const { return sign_turned(0); }
+  Pairs operator*(const Pairs& by) const {
+    Pairs across{spread<0>(by.lanes) * lanes};
+    const Pairs along{spread<1>(by.lanes) * exchanged()};
+    // re = a.re b.re - a.im b.im, im = a.im b.re + a.re b.im.
+    across.lanes = across.lanes + along.mirrored().lanes;
+    return across;
+  }
+
+ private:
+  using Bits = std::conditional_t<sizeof(T) == 4, uint32_t, uint64_t>;
+  using B [[gnu::vector_size(16)]] = Bits;
+
+  Pairs sign_turned(int64_t part) const {
+    B signs = {};
+    for (int64_t i = part; i < kLanes; i += 2) signs[i] = Bits{1} << (8 * sizeof(T) - 1);
+    return {std::bit_cast<V>(std::bit_cast<B>(lanes) ^ signs)};
+  }
+  V exchanged() const {
+    if constexpr (kLanes == 4)
+      return __builtin_shufflevector(lanes, lanes, 1, 0, 3, 2);
+    else
+      return __builtin_shufflevector(lanes, lanes, 1, 0);
+  }
+  template <int part>
+  static V spread(V x) {
+    if constexpr (kLanes == 4)
+      return __builtin_shufflevector(x, x, part, part, 2 + part, 2 + part);
+    else
+      return __builtin_shufflevector(x, x, part, part);
+  }
+};
+
+// made[i] = f(pairs of a, pairs of b), a register at a time. The last number of c64 may be alone.
+template <class T, class F>
+void for_pairs(const T* a, const T* b, T* made, int64_t begin, int64_t end, const F& f) {
+  constexpr int64_t kLanes = Pairs<T>::kLanes;
+  int64_t i = begin;
+  for (; i + kLanes <= end; i += kLanes) f(Pairs<T>::at(a + i), Pairs<T>::at(b + i)).put(made + i);
+  if (i == end) return;
+  T left[kLanes] = {}, right[kLanes] = {};
+  std::copy(a + i, a + end, left);
+  std::copy(b + i, b + end, right);
+  f(Pairs<T>::at(left), Pairs<T>::at(right)).put(left);
+  std::copy(left, left + (end - i), made + i);
+}
+
+template <class F>
+Tensor by_pairs(const Tensor& a, const Tensor& b, const F& f, Source at) {
+  const Tensor left = dense(a, at), right = dense(b, at);
+  Tensor made = make_tensor(a.dtype(), a.shape(), at);
+  const auto run = [&]<class T>(T) {
+    const T* const x = elements_of<const T>(left, at).data();
+    const T* const y = elements_of<const T>(right, at).data();
+    T* const to = elements_of<T>(made, at).data();
+    device::parallel_for(a.size(), kGrainBytes / 16, [=](int64_t begin, int64_t end, int) {
+      for_pairs<T>(x, y, to, 2 * begin, 2 * end, f);
+    });
+  };
+  if (a.dtype() == DType::c64)
+    run(float{});
+  else
+    run(double{});
+  return made;
+}
+
+}  // namespace
+
+std::optional<Tensor> conjugates(const Tensor& z, Source at) {
+  if (!is_plain(z)) return {};
+  return by_pairs(z, z, [](const auto& a, const auto&) { return a.conjugate(); }, at);
+}
+
+std::optional<Tensor> complex_products(const Tensor& a, const Tensor& b, Source at) {
+  const bool alike = a.dtype() == b.dtype() && a.shape() == b.shape();
+  if (!alike || !is_plain(a) || !is_plain(b)) return {};
+  return by_pairs(a, b, [](const auto& x, const auto& y) { return x * y; }, at);
 }
 
 }  // namespace tidemark::detail

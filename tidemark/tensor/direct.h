@@ -38,4 +38,8 @@ std::optional<Tensor> on_diagonal(const Tensor* vector, DType dtype, const Shape
 // Of two lists of vectors of three, of one shape and dtype, f32 or f64.
 std::optional<Tensor> cross_products(const Tensor& a, const Tensor& b, Source at);
 
+// Of complex numbers; the two tensors have one shape and dtype.
+std::optional<Tensor> conjugates(const Tensor& z, Source at);
+std::optional<Tensor> complex_products(const Tensor& a, const Tensor& b, Source at);
+
 }  // namespace tidemark::detail

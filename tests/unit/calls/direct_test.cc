@@ -141,5 +141,27 @@ TEST(Direct, Counts) {
   }
 }
 
+// Values by hand, and the bits of functions, which compute by parts.
+TEST(Direct, ComplexProductsAndConjugates) {
+  const Tensor z = view_as_complex(constant({{1.0f, 2.0f}, {-3.0f, 0.5f}, {0.0f, -1.0f}}));
+  const Tensor w = view_as_complex(constant({{4.0f, -1.0f}, {2.0f, 2.0f}, {-0.0f, 3.0f}}));
+  EXPECT_EQ(bits(view_as_real(z * w)), bits(constant({{6.0, 7.0}, {-7.0, -5.0}, {3.0, 0.0}})));
+  EXPECT_EQ(bits(view_as_real(conj(z))), bits(constant({{1.0, -2.0}, {-3.0, -0.5}, {0.0, 1.0}})));
+  for (const DType dtype : {f32, f64}) {
+    for (const int64_t count : {0, 1, 2, 5, 9001}) {
+      const Tensor pairs = drawn({count, 4}, dtype);
+      expect_alike(
+          [](const Tensor& y) { return view_as_real(conj(view_as_complex(reshape(y, {-1, 2})))); },
+          pairs);
+      expect_alike(
+          [](const Tensor& y) {
+            const std::vector<Tensor> parts = split(y, 2, 1);
+            return view_as_real(view_as_complex(parts[0]) * view_as_complex(parts[1]));
+          },
+          pairs);
+    }
+  }
+}
+
 }  // namespace
 }  // namespace tidemark

@@ -56,8 +56,10 @@ struct Layout {
     }
     rows = work.outer * work.inner;
     // Rows side by side are vectors; more of them would leave the second cache. A long row has
-    // vectors of its own, and one alone stays in the first cache.
-    const bool is_alone = work.inner == 1 && factors.length >= kLongRow;
+    // vectors of its own, and one alone stays in the first cache: that gains more where pairs of
+    // reals are loaded, which lie further apart from row to row.
+    const int64_t long_row = work.kind == FourierKind::of_reals ? kLongRealRow : kLongRow;
+    const bool is_alone = work.inner == 1 && factors.length >= long_row;
     const int64_t fits = is_alone ? 1 : kCacheBytes / (4 * factors.length * size_of(work.dtype));
     lanes = 1;
     while (lanes < kMostLanes && 2 * lanes <= std::min(fits, rows)) lanes *= 2;
@@ -76,7 +78,8 @@ struct Layout {
   int64_t worker_bytes() const { return lines(4 * buffer_count()); }
   int64_t lines(int64_t elements) const { return (elements * element_bytes + 63) / 64 * 64; }
 
-  static constexpr int64_t kCacheBytes = 512 << 10, kMostLanes = 16, kLongRow = 256;
+  static constexpr int64_t kCacheBytes = 512 << 10, kMostLanes = 16, kLongRow = 4096,
+                           kLongRealRow = 256;
   FourierFactors factors;
   bool is_chirp = false;
   int64_t half = 0;  // Of an even number of reals.

@@ -122,6 +122,9 @@ class NestEmitter {
   void fetch(llvm::Value* address);
   llvm::Value* load_strided(const BufferRef& ref, llvm::Value* address, llvm::Value* stride,
                             const Place& place);
+  llvm::Value* load_partial_strided(const BufferRef& ref, llvm::Value* address, llvm::Value* stride,
+                                    const Place& place);
+  llvm::Value* load_full_strided(DType dtype, llvm::Value* address, llvm::Value* stride);
   void store(int32_t buffer, llvm::Value* value, const Place& place);
   void store_strided(const BufferRef& ref, llvm::Value* value, llvm::Value* address,
                      llvm::Value* stride, const Place& place);
