@@ -76,3 +76,17 @@ TEST(Scatter, IntoNothingWritesNothing) {
   }
   td::set_num_threads(before);
 }
+
+// Rows of which most is read are fetched ahead.
+TEST(Gather, PicksManyElementsOfEachRow) {
+  constexpr int rows = 7, columns = 300, count = 100;
+  const td::Tensor x = td::reshape(td::arange(rows * columns), {rows, columns});
+  std::vector<int> wanted, places;
+  for (int i = 0; i < count; ++i) places.push_back(i * 37 % columns - (i % 2 == 0 ? columns : 0));
+  for (int row = 0; row < rows; ++row)
+    for (const int at : places) wanted.push_back(row * columns + (at + columns) % columns);
+  const td::Tensor list = td::constant(places);
+  EXPECT_EQ(td::gather(x, list, 1).to_vector<int>(), wanted);
+  const td::Tensor of_rows = td::identity(td::broadcast_to(list, {rows, count}));
+  EXPECT_EQ(td::take_along_axis(x, of_rows, 1).to_vector<int>(), wanted);
+}

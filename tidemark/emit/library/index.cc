@@ -13,6 +13,9 @@ namespace {
 // Below this many bytes another thread is not worth waking.
 constexpr int64_t kGrainBytes = 64 << 10;
 
+// What is fetched ahead stays in the first cache until it is read.
+constexpr int64_t kLineBytes = 64, kMostAhead = 16 << 10;
+
 int64_t grain_for(int64_t bytes_each) {
   return std::max<int64_t>(1, kGrainBytes / std::max<int64_t>(1, bytes_each));
 }
@@ -114,9 +117,21 @@ void gather(const std::byte* from, int64_t outer, int64_t size, int64_t inner_by
       const int64_t count = std::min(end - begin, indices.count - first);
       const std::byte* const slice = from + begin / indices.count * size * inner_bytes;
       std::byte* const row = to + begin * bytes;
-      for (int64_t i = 0; i < count; ++i)
+      const auto element = [&](int64_t i) {
         std::memcpy(row + i * bytes, slice + place(list[first + i], size) * bytes,
                     static_cast<size_t>(bytes));
+      };
+      // Where most lines of a slice are read, in any order, those of the next one are fetched in
+      // their order meanwhile. An address beyond the array does no harm.
+      const int64_t slice_bytes = size * inner_bytes, ahead = slice_bytes / indices.count;
+      if (ahead > 0 && ahead <= kLineBytes && slice_bytes <= kMostAhead) {
+        for (int64_t i = 0; i < count; ++i) {
+          __builtin_prefetch(slice + slice_bytes + (first + i) * ahead);
+          element(i);
+        }
+      } else {
+        for (int64_t i = 0; i < count; ++i) element(i);
+      }
       begin += count;
     }
   };
@@ -157,8 +172,21 @@ void take_along(const ArrayRef& from, int64_t axis, const Indices& indices, cons
   const int64_t line = shape.rank() == 0 ? 1 : int64_t{shape[-1]};
   const int64_t step = shape.rank() == 0 ? 0 : slices.back();
   const int64_t size = from.shape[axis], stride = from.strides[along];
+  // As in `gather`, where lines are picked from rows.
+  const int64_t row_bytes = size * element_bytes, ahead = row_bytes / std::max<int64_t>(1, line);
+  const bool fetches =
+      step == 0 && stride == 1 && ahead > 0 && ahead <= kLineBytes && row_bytes <= kMostAhead;
   const auto pick_line = [&](const auto& list, auto bytes, int64_t slice, int64_t begin,
                              int64_t end) {
+    if (fetches && end - begin >= kLineBytes) {
+      const std::byte* next = from.data + slice * bytes + row_bytes;
+      for (int64_t i = begin; i < end; ++i, next += ahead) {
+        __builtin_prefetch(next);
+        std::memcpy(to + i * bytes, from.data + (slice + place(list[i], size)) * bytes,
+                    static_cast<size_t>(bytes));
+      }
+      return;
+    }
     for (int64_t i = begin; i < end; ++i, slice += step)
       std::memcpy(to + i * bytes, from.data + (slice + place(list[i], size) * stride) * bytes,
                   static_cast<size_t>(bytes));
