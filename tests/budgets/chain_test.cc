@@ -1,6 +1,6 @@
 // What the floor of a chain of layers costs at least: the schedule that computes the fewest layers
-// again among all that hold a given number of large values at once, and what plans of `mlp_step` do
-// at their floor.
+// again among all that hold a given number of large values at once, and what plans of `mlp_step`
+// and `gpt_step` do at their floor.
 #include <gtest/gtest.h>
 
 #include <bit>
@@ -109,6 +109,20 @@ TEST(Chain, TheFloorOfMlpStepIsNearTheLeast) {
   EXPECT_EQ(least, 111);
   EXPECT_GE(again, least);
   EXPECT_LE(again, 1.2 * static_cast<double>(least));
+}
+
+// While a part of the logits is computed there are the logits of 256 tokens, the part of their
+// gradient, the gradient of the embedding, the last activation and its gradient. Blocks need less
+// only if the gradient of a weight is computed as soon as both of its operands exist.
+TEST(Chain, TheFloorOfGptStepIsThatOfItsLogits) {
+  set_num_threads(1);  // Each has scratch of its own.
+  const bench::BudgetModel model = bench::find_budget_model("gpt_step")->make({});
+  const Plan plan = model.plan({}), floor = plan.within(plan.floor());
+  constexpr int64_t table = 256 * 8192 * sizeof(float), activation = 4 * 256 * 256 * sizeof(float);
+  constexpr int64_t least = 3 * table + 2 * activation;
+  EXPECT_GE(floor.peak().count, least);
+  EXPECT_LE(static_cast<double>(floor.peak().count), 1.02 * least);
+  EXPECT_LE(floor.more_work(), 1.15);
 }
 
 }  // namespace

@@ -18,8 +18,8 @@
 namespace tidemark::testing {
 namespace {
 
-// Of 300 functions: 0.987, 1.081, 0.997 and 1.102.
-constexpr double kFloorsAtTheOptimum = 0.97, kWorstFloor = 1.1;
+// Of 300 functions: 0.013, 1.081, 0.997 and 1.102.
+constexpr double kFloorsMissed = 0.03, kWorstFloor = 1.1;
 constexpr double kMeanWork = 1.0, kWorstWork = 1.15;
 
 // In picoseconds, as the compiler estimates them.
@@ -89,21 +89,22 @@ double mean_of(const std::vector<Ratio>& ratios) {
          static_cast<double>(ratios.size());
 }
 
-double share_at_the_optimum(const std::vector<Ratio>& ratios) {
-  const auto reached = std::count_if(ratios.begin(), ratios.end(),
-                                     [](const Ratio& each) { return each.value <= 1; });
-  return static_cast<double>(reached) / static_cast<double>(ratios.size());
+int64_t above_the_optimum(const std::vector<Ratio>& ratios) {
+  return std::count_if(ratios.begin(), ratios.end(),
+                       [](const Ratio& each) { return each.value > 1; });
 }
 
 TEST(Judged, RandomTrainingFunctionsComeCloseToTheOptimum) {
   const Judged all = judged_functions();
-  RecordProperty("floors_at_the_optimum", std::to_string(share_at_the_optimum(all.floors)));
+  const auto functions = static_cast<double>(all.floors.size());
+  const auto missed = static_cast<double>(above_the_optimum(all.floors));
+  RecordProperty("floors_at_the_optimum", std::to_string(1 - missed / functions));
   RecordProperty("worst_floor", std::to_string(worst(all.floors).value));
   RecordProperty("mean_work", std::to_string(mean_of(all.work)));
   RecordProperty("worst_work", std::to_string(worst(all.work).value));
   RecordProperty("refused", all.refused);
   RecordProperty("out_of_reach", all.out_of_reach);
-  EXPECT_GE(share_at_the_optimum(all.floors), kFloorsAtTheOptimum);
+  EXPECT_LE(missed, std::ceil(kFloorsMissed * functions));  // One of 30.
   EXPECT_LE(worst(all.floors).value, kWorstFloor) << "seed " << worst(all.floors).seed;
   EXPECT_LE(mean_of(all.work), kMeanWork);
   EXPECT_LE(worst(all.work).value, kWorstWork) << "seed " << worst(all.work).seed;

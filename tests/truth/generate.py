@@ -37,6 +37,7 @@ class Generator:
         dtype = pick.choices(["f64", "f32", "f16", "bf16"], [0.66, 0.26, 0.04, 0.04])[0]
         self.program = Program(seed, dtype, sizes)
         self.wanted = list(wanted)
+        self.kept = []  # Names of what came out of them: results, so that nothing drops them as unused.
         self.scopes = [[]]  # Of values, the innermost last.
         self.body = self.program.body
         self.count = 0
@@ -233,6 +234,7 @@ class Generator:
             self.program.variables.append(Input(self.fresh("v"), "float", shape, "plain", -1.0, 1.0))
         for name in self.wanted:
             OPS[name](self)
+            self.kept.append(self.scopes[-1][-1].name)
         length = self.random.randint(5, 13)
         for _ in range(length):
             if self.cost > 110:
@@ -259,6 +261,7 @@ class Generator:
             made = floats
         late = made[-10:]
         chosen = [floats[-1]] + self.random.sample(late, min(self.random.choice([2, 2, 3, 4]), len(late)))
+        chosen += [v for v in made if v.name in self.kept]
         self.program.results = list(dict.fromkeys(v.name for v in chosen))
         remove_unused(self.program)
         mark_moves(self.program, self.random)

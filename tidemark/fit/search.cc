@@ -104,14 +104,15 @@ Search::Attempt Search::attempt(const Variant& variant, Effort effort, int64_t l
 
 ProgramRef Search::cheapest_within(int64_t limit) {
   ProgramRef best;
-  const Variant *closest = nullptr, *second = nullptr;
+  // What was the best one so far may become it again: another way, or another order of the best.
+  const Variant *closest = nullptr, *other_way = nullptr, *other_order = nullptr;
   int64_t least_bytes = kNone;
   const auto least = [&] { return best ? best->cost.seconds : INFINITY; };
   const auto try_with = [&](const Variant& variant, Effort effort) {
     if (!variant.allows(effort) || variant.cost().seconds >= least()) return;
     const Attempt made = attempt(variant, effort, limit, least());
-    // Another way that was the best one so far may become it again.
-    if (made.found && best && best->variant->change() != variant.change()) second = best->variant;
+    if (made.found && best && best->variant != &variant)
+      (best->variant->change() == variant.change() ? other_order : other_way) = best->variant;
     if (made.found) best = made.found;
     if (made.least_bytes >= least_bytes) return;
     least_bytes = made.least_bytes;
@@ -129,8 +130,12 @@ ProgramRef Search::cheapest_within(int64_t limit) {
   }
   if (best && best->schedule) closest = best->variant;
   if (best && !best->schedule) return best;
+  const auto try_again = [&](const Variant* variant) {
+    if (variant && variant != closest) try_with(*variant, Effort::thorough);
+  };
   if (closest) try_with(*closest, Effort::thorough);
-  if (second && second != closest) try_with(*second, Effort::thorough);
+  try_again(other_way);
+  if (other_order && other_order->change() == best->variant->change()) try_again(other_order);
   return best;
 }
 

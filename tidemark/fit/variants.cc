@@ -47,6 +47,8 @@ class VariantMaker {
   const Graph& usual() const { return *variants_[0]->graph().graph; }
   // Whether all schedules can be looked at.
   bool is_small() const { return variants_[0]->allows(Effort::all); }
+  // Whether more orders than the best one are worth their search.
+  bool has_few_steps() const { return variants_[0]->allows(Effort::thorough); }
 
   // Steps that free bytes run as soon as they can.
   void order(Graph& graph, Only only = Only::best) const {
@@ -72,6 +74,7 @@ class VariantMaker {
     if (has_large_sums(graph)) add(ordered(with_sums_apart(graph)), alternative.change);
     if (has_threads_) add_in_turn(alternative);
     add_order(alternative, Only::best);
+    if (has_few_steps()) add_order(alternative, Only::greedy);
   }
 
   void add_in_turn(const Alternative& alternative) {
