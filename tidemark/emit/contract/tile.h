@@ -27,7 +27,7 @@ inline constexpr int64_t kBlock = kProductBlock;
 inline constexpr int kMaxRows = 8;
 inline constexpr int kMaxVectors = 4;
 inline constexpr int kPrefetchSteps = 16;  // One line of floats.
-inline constexpr int kPrefetchRows = 4;    // Of next_b, every kPrefetchSteps of a segment.
+inline constexpr int kPrefetchRows = 4;    // Of next_b, unless a tile asks for others.
 
 // A range of k along which A and B have constant strides. A convolution has one for each run of
 // taps; a matrix product has one per block.
@@ -37,7 +37,7 @@ struct Segment {
   int64_t length = 0;  // Steps of k.
 };
 
-// One block of k for one tile.
+// One block of k for one tile, or a part of a block: then chains wait in c.
 template <class T>
 struct Tile {
   const T* a = nullptr;
@@ -46,6 +46,8 @@ struct Tile {
   int64_t b_step = 0;
   const Segment* segments = nullptr;
   int64_t segment_count = 0;
+  const T* from = nullptr;  // Null, or the chains as an earlier part of the block has left them.
+  int64_t from_row = 0;
   T* packed = nullptr;  // Null, or where rows of B are left, whole vectors, zeros beyond the edge.
   T* c = nullptr;
   int64_t c_row = 0;
@@ -57,6 +59,7 @@ struct Tile {
   int64_t a_next_row = 0;
   const T* const* next_b = nullptr;  // Null, or by segment: null, or rows, b_next_step apart.
   int64_t b_next_step = 0;
+  int64_t b_next_rows = kPrefetchRows;  // Every kPrefetchSteps of a segment.
 };
 
 // Copies a strided matrix into rows of T, widening, with zeros up to `padded_columns`.

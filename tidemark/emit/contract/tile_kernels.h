@@ -77,11 +77,22 @@ void tile(const Tile<typename S::T>& t) {
   constexpr int kLast = kLanes * kFull;
   V sums[kRows][kVectors];
   typename L::V last_sums[kRows];
-  TIDEMARK_UNROLL
-  for (int r = 0; r < kRows; ++r) {
+  const typename L::Mask mask = L::mask(t.last_lanes);
+  if (t.from != nullptr) {
     TIDEMARK_UNROLL
-    for (int v = 0; v < kFull; ++v) sums[r][v] = S::zero();
-    last_sums[r] = L::zero();
+    for (int r = 0; r < kRows; ++r) {
+      const T* const from = t.from + r * t.from_row;
+      TIDEMARK_UNROLL
+      for (int v = 0; v < kFull; ++v) sums[r][v] = S::load(from + v * kLanes);
+      last_sums[r] = L::load(from + kLast, mask);
+    }
+  } else {
+    TIDEMARK_UNROLL
+    for (int r = 0; r < kRows; ++r) {
+      TIDEMARK_UNROLL
+      for (int v = 0; v < kFull; ++v) sums[r][v] = S::zero();
+      last_sums[r] = L::zero();
+    }
   }
   // Prefetches c during the sums, since stores that miss would delay the next tile.
   TIDEMARK_UNROLL
@@ -89,7 +100,6 @@ void tile(const Tile<typename S::T>& t) {
     TIDEMARK_UNROLL
     for (int v = 0; v < kVectors; ++v) __builtin_prefetch(t.c + r * t.c_row + v * kLanes, 1, 3);
   }
-  const typename L::Mask mask = L::mask(t.last_lanes);
   const int64_t a_row = t.a_row, a_step = t.a_step, b_step = t.b_step;
   const int64_t a_next_row = t.a_next_row;
   constexpr int kPointers = pointers_of(kRows);
@@ -111,7 +121,7 @@ void tile(const Tile<typename S::T>& t) {
       for (int r = 0; r < kRows; ++r) __builtin_prefetch(next_a + r * a_next_row, 0, 3);
       next_a += kPrefetchSteps * a_step;
       if (next_b != nullptr) {
-        for (int r = 0; r < kPrefetchRows; ++r) {
+        for (int64_t r = 0; r < t.b_next_rows; ++r) {
           TIDEMARK_UNROLL
           for (int v = 0; v < kVectors; ++v) __builtin_prefetch(next_b + v * kLanes, 0, 2);
           next_b += t.b_next_step;
