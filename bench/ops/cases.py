@@ -422,7 +422,18 @@ for op in ("max_pool", "avg_pool"):
 for label, sizes in (("tall", TALL), ("large", LARGE)):
     for op in ("softmax", "log_softmax", "logsumexp", "cumsum"):
         gradient(op, label, [sizes], lambda td, x, op=op: getattr(td, op)(x, -1), lambda torch, x, op=op: getattr(torch, op)(x, -1), compared=False)
+    for op, theirs in (("mean", "mean"), ("norm", "linalg.vector_norm")):
+        gradient(op, label, [sizes], lambda td, x, op=op: getattr(td, op)(x, -1), lambda torch, x, theirs=by_name(theirs): theirs(torch, x, -1))
+    for op in ("var", "std"):
+        gradient(op, label, [sizes], lambda td, x, op=op: getattr(td, op)(x, -1), lambda torch, x, op=op: getattr(torch, op)(x, -1, correction=0))
+    for op in ("gelu", "silu", "softplus", "leaky_relu", "relu", "sigmoid", "tanh"):
+        gradient(op, label, [sizes], lambda td, x, op=op: getattr(td, op)(x), lambda torch, x, op=op: getattr(torch.nn.functional, op)(x))
+    gradient("divide", label, [f"{sizes} positive", f"{sizes} positive other"], lambda td, a, b: td.divide(a, b), lambda torch, a, b: torch.divide(a, b))
+    gradient("mse", label, [sizes, f"{sizes} other"], lambda td, a, b: td.mse(a, b), lambda torch, a, b: torch.nn.functional.mse_loss(b, a), by=[1])
     gradient("layer_norm", label, [sizes], lambda td, x: td.layer_norm(x), lambda torch, x: torch.nn.functional.layer_norm(x, x.shape[-1:]), compared=False)
+    columns = sizes.split("x")[1]
+    gradient("layer_norm", f"{label}, scale and bias", [sizes, columns, f"{columns} other"], lambda td, x, scale, bias: td.layer_norm(x, scale, bias),
+             lambda torch, x, scale, bias: torch.nn.functional.layer_norm(x, x.shape[-1:], scale, bias), compared=False)
     gradient("rms_norm", label, [sizes], lambda td, x: td.rms_norm(x), lambda torch, x: torch.nn.functional.rms_norm(x, x.shape[-1:], eps=1e-5), compared=False)
 gradient("gather", "embedding", ["32768x256", "8192 below32768"], lambda td, x, i: td.gather(x, i), lambda torch, x, i: torch.index_select(x, 0, i), by=[0])
 gradient("take_along_axis", "one of 10", [TALL, "100000x1 below10"], lambda td, x, i: td.take_along_axis(x, i, 1), lambda torch, x, i: torch.take_along_dim(x, i, 1), by=[0])
@@ -438,6 +449,9 @@ over("mse", SHAPES, ["", "other"], lambda td, a, b: td.mse(a, b), lambda torch, 
 for label, rows, classes in (("small", 4, 4), ("tall", 100000, 10), ("words", 256, 32768)):
     case("sparse_softmax_cross_entropy", label, [f"{rows} below{classes}", f"{rows}x{classes}"], lambda td, y, x: td.sparse_softmax_cross_entropy(y, x),
          lambda torch, y, x: torch.nn.functional.cross_entropy(x, y))
+
+    gradient("sparse_softmax_cross_entropy", label, [f"{rows} below{classes}", f"{rows}x{classes}"], lambda td, y, x: td.sparse_softmax_cross_entropy(y, x),
+             lambda torch, y, x: torch.nn.functional.cross_entropy(x, y), by=[1])
 
 # ---- From nothing
 

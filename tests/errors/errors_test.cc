@@ -576,8 +576,7 @@ TEST(Errors, OfDonatingWhatOthersHold) {
   expect_error([&] { (void)td::donate(x); },
                "donate: f32[2, 3] shares its memory: another handle or a view of it is alive, or "
                "the memory is borrowed\n"
-               "  at @\n  drop the other handles first (y = {}), or pass std::move(x), which is "
-               "donated only if it is not shared");
+               "  at @\n  drop the other handles first (y = {}), or pass x itself, which is kept");
 }
 
 TEST(Errors, OfATensorThatHoldsNothing) {

@@ -128,10 +128,7 @@ Tensor normalised(const Operand& x, const NormOptions& options,
   };
   detail::Composition what(reinterpret_cast<const void*>(body));
   what.add(options.epsilon).add(options.scale.has_value()).add(options.bias.has_value());
-  const auto whole = [&](const detail::Tensors& given) {
-    return detail::as_one_op(given, run, at);
-  };
-  return detail::composed(what, std::move(operands), whole, at);
+  return detail::as_one_op(what, std::move(operands), run, at);
 }
 
 }  // namespace
@@ -222,8 +219,7 @@ Tensor sparse_softmax_cross_entropy(const Operand& labels, const Operand& logits
     return narrowed(mean(logsumexp(scores, -1, keepdims) - picked), given[0].dtype());
   };
   static constexpr char kSelf = 0;
-  const auto whole = [&](const detail::Tensors& both) { return detail::as_one_op(both, run, at); };
-  return detail::composed(detail::Composition(&kSelf), {given, wanted}, whole, at);
+  return detail::as_one_op(detail::Composition(&kSelf), {given, wanted}, run, at);
 }
 
 Tensor dropout(const Operand& x, const DropoutOptions& options, Source at) {

@@ -21,7 +21,7 @@ namespace {
 // An element of a composite costs its passes over memory, a call its ops.
 constexpr int64_t kWorkToCompile = 16 << 20, kWorkOfElement = 8, kWorkOfCall = 24576;
 // The least recently used ones are dropped.
-constexpr size_t kMostKept = 128;
+constexpr size_t kMostKept = 256;
 
 using Words = Composition::Words;
 
@@ -109,7 +109,7 @@ Arguments arguments_of(const Tensors& operands) {
   return arguments;
 }
 
-void make_program(Composed& made, const Tensors& operands, ComposedBody body, Source at) {
+void make_program(Composed& made, const Tensors& operands, ComposedResults body, Source at) {
   const UserFunction function{.options = {.name = "composite"},
                               .body =
                                   [&](std::span<const Argument> leaves, const std::any&) {
@@ -117,8 +117,8 @@ void make_program(Composed& made, const Tensors& operands, ComposedBody body, So
                                     for (const Argument& leaf : leaves)
                                       given.push_back(leaf.tensor);
                                     TraceResult result;
-                                    result.leaves.push_back(body(given));
-                                    result.paths.push_back("result");
+                                    result.leaves = body(given);
+                                    result.paths.assign(result.leaves.size(), "result");
                                     return result;
                                   },
                               .at = at};
@@ -134,7 +134,7 @@ void make_program(Composed& made, const Tensors& operands, ComposedBody body, So
 }
 
 // Whether there is a program now. Without memory for one, the ops run one by one.
-bool is_ready(Composed& made, const Tensors& operands, ComposedBody body, Source at) {
+bool is_ready(Composed& made, const Tensors& operands, ComposedResults body, Source at) {
   if (made.is_ready.load(std::memory_order_acquire)) return true;
   int64_t elements = 0;
   for (const Tensor& operand : operands) elements = std::max(elements, int64_t{operand.size()});
@@ -153,11 +153,13 @@ bool is_ready(Composed& made, const Tensors& operands, ComposedBody body, Source
   }
 }
 
-Tensor run_program(const Composed& made, const Tensors& operands, Source at) {
+Tensors run_program(const Composed& made, const Tensors& operands, Source at) {
   const Arguments arguments = arguments_of(operands);
-  Tensor result;
-  run_function(made.trace->traced, *made.program, arguments.leaves, {}, {&result, 1}, at);
-  return result;
+  device::CallList<Tensor> results(made.trace->given());
+  run_function(made.trace->traced, *made.program, arguments.leaves, {}, results, at);
+  CallResult leaves(made.trace->result_leaves.size());
+  made.trace->give(results, leaves);
+  return {std::move_iterator(leaves.begin()), std::move_iterator(leaves.end())};
 }
 
 bool runs_now(const Tensors& operands) {
@@ -168,7 +170,8 @@ bool runs_now(const Tensors& operands) {
 
 }  // namespace
 
-Tensor composed(const Composition& what, Tensors operands, ComposedBody body, Source at) {
+Tensors composed_results(const Composition& what, const Tensors& operands, ComposedResults body,
+                         Source at) {
   if (!runs_now(operands)) return body(operands);
   Words key = what.words();
   key.push_back(static_cast<uint64_t>(num_threads()));
@@ -176,6 +179,12 @@ Tensor composed(const Composition& what, Tensors operands, ComposedBody body, So
   const std::shared_ptr<Composed> made = table().of(key);
   const NoTape unrecorded;
   return is_ready(*made, operands, body, at) ? run_program(*made, operands, at) : body(operands);
+}
+
+Tensor composed(const Composition& what, Tensors operands, ComposedBody body, Source at) {
+  if (!runs_now(operands)) return body(operands);
+  const auto results = [&](const Tensors& given) { return Tensors{body(given)}; };
+  return std::move(composed_results(what, operands, results, at)[0]);
 }
 
 }  // namespace tidemark::detail

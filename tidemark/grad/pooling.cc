@@ -9,6 +9,7 @@
 #include "tidemark/ops/scan.h"
 #include "tidemark/ops/structure.h"
 #include "tidemark/tensor/bind.h"
+#include "tidemark/tensor/composed.h"
 #include "tidemark/tensor/tensor_state.h"
 #include "tidemark/types/size.h"
 
@@ -64,7 +65,59 @@ class Windows {
     const Attrs middle = Attrs().add(begin).add(image).add(AxisList(begin.size(), 1));
     return detail::dense(bind_op(def_of(&ops::slice), {&padded, 1}, middle, at), at);
   }
+  // What `self` with these windows depends on besides types.
+  detail::Composition composition(const void* self) const {
+    detail::Composition what(self);
+    for (const AxisList* list : {&window_.size, &window_.strides, &window_.dilations})
+      for (const int64_t each : *list) what.add(each);
+    for (const auto& [low, high] : widths_)
+      for (const Dim each : {low, high}) what.add(static_cast<int64_t>(each.word()));
+    return what;
+  }
   bool pads() const { return pads_; }
+  int64_t taps() const { return window_.taps(); }
+  size_t axes() const { return window_.axes(); }
+  // Whether every pixel before those that are cropped lies in one window.
+  bool tile() const {
+    for (size_t i = 0; i < window_.axes(); ++i)
+      if (window_.strides[i] != window_.size[i] || window_.dilations[i] != 1) return false;
+    return !pads_;
+  }
+  // Windows that tile, with an axis of taps behind each of their axes: of a result, [n, rows, 1,
+  // columns, 1, c].
+  Tensor with_taps(const Tensor& y, Source at) const {
+    Shape shape = y.shape();
+    for (size_t i = axes(); i-- > 0;) shape.insert(static_cast<int64_t>(i) + 2, 1);
+    return reshape(y, shape, at);
+  }
+  // The number of each tap, [taps, 1, taps, 1].
+  Tensor numbers(Source at) const {
+    Shape shape;
+    for (const int64_t size : window_.size) {
+      shape.push_back(size);
+      shape.push_back(1);
+    }
+    return reshape(cast(arange(taps(), at), DType::i32, at), shape, at);
+  }
+  // An element for each tap as an image; zeros where it is cropped.
+  Tensor image_of(const Tensor& tapped, const Shape& image, Source at) const {
+    Shape whole;
+    for (const Dim size : taps_) whole.push_back(size);
+    Padding2 cropped(axes() + 2);
+    for (size_t i = 0; i < axes(); ++i) {
+      const auto axis = static_cast<int64_t>(i) + 1;
+      whole.set(axis, whole[axis] * window_.size[i]);
+      cropped[i + 1] = {0, image[axis] - whole[axis]};
+    }
+    const Tensor inner = reshape(tapped, whole, at);
+    return whole == image ? inner : pad(inner, cropped, 0, at);
+  }
+  // Each element of a result, at all taps of its window.
+  Tensor spread(const Tensor& y, const Shape& image, Source at) const {
+    Shape tapped = y.shape();
+    for (size_t i = axes(); i-- > 0;) tapped.insert(static_cast<int64_t>(i) + 2, window_.size[i]);
+    return image_of(broadcast_to(with_taps(y, at), tapped, at), image, at);
+  }
   bool overlap() const {
     for (size_t i = 0; i < window_.axes(); ++i)
       if (window_.strides[i] < window_.reach(i)) return true;
@@ -160,8 +213,27 @@ Operand lowest(DType dtype, Source at) {
 }
 
 Tensor largest_of(const Tensor& image, const Windows& windows, Source at) {
-  return pooled(image, windows, lowest(image.dtype(), at), at,
-                [&](Tensor&& a, const Tensor& b) { return maximum(std::move(a), b, at); });
+  static constexpr char kSelf = 0;
+  const auto larger = [&](Tensor&& a, const Tensor& b) { return maximum(std::move(a), b, at); };
+  const auto run = [&](const detail::Tensors& given) {
+    return pooled(given[0], windows, lowest(image.dtype(), at), at, larger);
+  };
+  return detail::composed(windows.composition(&kSelf), {image}, run, at);
+}
+
+// The same where windows tile the image: a tap of each, and then every pixel once.
+Tensor put_at_first(const Tensor& image, const Tensor& largest, const Tensor& g,
+                    const Windows& windows, Source at) {
+  Tensor first;
+  int64_t number = 0;
+  windows.for_each_tap([&](Windows::Tap tap) {
+    const Tensor miss = cast(windows.tap(image, tap, at) < largest, DType::i32, at);
+    // Past the taps before the first that does not miss.
+    first = number == 0 ? miss : first + cast(first == number, DType::i32, at) * miss;
+    ++number;
+  });
+  const Tensor here = windows.with_taps(first, at) == windows.numbers(at);
+  return windows.image_of(where(here, windows.with_taps(g, at), 0), image.shape(), at);
 }
 
 // The gradient of a window goes to its largest element: the first of several, and the first element
@@ -169,7 +241,8 @@ Tensor largest_of(const Tensor& image, const Windows& windows, Source at) {
 // bytes of the image for each tap.
 Tensor put_at_largest(const Tensor& image, const Tensor& largest, const Tensor& g,
                       const Windows& windows, Source at) {
-  const SourceScope scope(at);
+  // Loops over taps of three axes cost more than the passes that they save.
+  if (windows.tile() && windows.axes() < 3) return put_at_first(image, largest, g, windows, at);
   const Tensor padded = windows.padded(image, lowest(image.dtype(), at), at);
   const DType wide = is_low_precision(g.dtype()) ? DType::f32 : g.dtype();
   Tensor total = zeros(padded.shape(), wide, at), taken;
@@ -236,13 +309,50 @@ Tensor max_of(const Operand& x, const Window& window, ImageLayout layout, Source
   if (!may_be_differentiated) return from_channels_last(largest_of(image, windows, at), layout, at);
   const auto pool = [&](const detail::Tensors& inputs) {
     const Tensor& given = inputs[0];
-    const Tensor largest = largest_of(given, windows, at);
+    Tensor largest;
+    {
+      // The gradient function only compares with the largest elements.
+      const detail::NoTape unseen;
+      largest = largest_of(given, windows, at);
+    }
     const auto pullback = [=](const detail::Tensors& gradients) {
-      return detail::OwnGradients{{put_at_largest(given, largest, gradients[0], windows, at)}, {}};
+      static constexpr char kSelf = 0;
+      const SourceScope scope(at);
+      const auto run = [&](const detail::Tensors& all) {
+        return put_at_largest(all[0], all[1], all[2], windows, at);
+      };
+      return detail::OwnGradients{
+          {detail::composed(windows.composition(&kSelf), {given, largest, gradients[0]}, run, at)},
+          {}};
     };
     return detail::OwnResults{{largest}, pullback, {given, largest}};
   };
   return from_channels_last(detail::run_custom({image}, pool, at)[0], layout, at);
+}
+
+// The gradient of windows that tile the image goes to all of their taps at once; tap by tap, each
+// would take an array of the size of the image.
+Tensor sum_of(const Tensor& image, const Windows& windows, Source at) {
+  static constexpr char kSelf = 0;
+  const auto run = [&](const detail::Tensors& given) {
+    const auto plus = [&](Tensor&& a, const Tensor& b) { return add(std::move(a), b, at); };
+    return pooled(given[0], windows, Operand(0, at), at, plus);
+  };
+  const auto total = [&](const Tensor& of) {
+    return detail::composed(windows.composition(&kSelf), {of}, run, at);
+  };
+  if (!windows.tile() || !detail::is_observed({&image})) return total(image);
+  const Shape shape = image.shape();
+  const auto pool = [&](const detail::Tensors& inputs) {
+    const auto pullback = [=](const detail::Tensors& gradients) {
+      // A sum over taps makes +0 of -0.
+      const Tensor g = windows.taps() == 1 ? gradients[0] : add(gradients[0], 0, at);
+      return detail::OwnGradients{{windows.spread(g, shape, at)}, {}};
+    };
+    const detail::NoTape unseen;
+    return detail::OwnResults{{total(inputs[0])}, pullback, {}};
+  };
+  return detail::run_custom({image}, pool, at)[0];
 }
 
 Tensor mean_of(const Operand& x, const Window& window, ImageLayout layout, Source at) {
@@ -251,9 +361,8 @@ Tensor mean_of(const Operand& x, const Window& window, ImageLayout layout, Sourc
   // 16-bit floats and integers are summed in f32.
   const DType wide = given.dtype() == DType::f64 ? DType::f64 : DType::f32;
   const Tensor image = cast(channels_last(given, layout, at), wide, at);
-  const auto plus = [&](Tensor&& a, const Tensor& b) { return add(std::move(a), b, at); };
   const Windows windows(type_of(image, at), window, at);
-  Tensor total = pooled(image, windows, Operand(0, at), at, plus);
+  Tensor total = sum_of(image, windows, at);
   if (!windows.pads()) {
     total = divide(std::move(total), Operand(window.taps(), at), at);
   } else {
@@ -264,7 +373,7 @@ Tensor mean_of(const Operand& x, const Window& window, ImageLayout layout, Sourc
     shape.set(shape.rank() - 1, 1);
     const Tensor flat = ones(shape, image.dtype(), at);
     const Windows of_flat(type_of(flat, at), window, at);
-    total = divide(std::move(total), pooled(flat, of_flat, Operand(0, at), at, plus), at);
+    total = divide(std::move(total), sum_of(flat, of_flat, at), at);
   }
   if (is_low_precision(given.dtype())) total = cast(total, given.dtype(), at);
   return from_channels_last(total, layout, at);

@@ -1,6 +1,7 @@
 #include "tidemark/grad/pullback.h"
 
 #include <algorithm>
+#include <bit>
 
 #include "tidemark/calls/create.h"
 #include "tidemark/calls/ops.h"
@@ -8,6 +9,7 @@
 #include "tidemark/ops/typing.h"
 #include "tidemark/passes/gradient/pullback.h"
 #include "tidemark/tensor/bind.h"
+#include "tidemark/tensor/composed.h"
 
 namespace tidemark::detail {
 
@@ -58,23 +60,97 @@ Tensor repeated_number(double number, const TensorType& type, Source at) {
                       at);
 }
 
+namespace {
+
+// The values of an application, and the gradients of its results.
+struct RuleValues {
+  Tensors operands, results, gradients;
+
+  // Calls visit(tensor) for those that have elements.
+  template <class Visit>
+  void for_each(Visit visit) {
+    for (Tensors* const list : {&operands, &results, &gradients})
+      for (Tensor& each : *list)
+        if (each.has_value() && !is_spec(each)) visit(each);
+  }
+};
+
+Tensors apply_rule(const Application& application, const RuleValues& values,
+                   const std::vector<bool>& wanted) {
+  TensorBuilder builder(application.at);
+  std::vector<Term> operands, results, flowing;
+  for (const Tensor& operand : values.operands) operands.push_back(builder.add(operand));
+  for (const Tensor& result : values.results) results.push_back(builder.add(result));
+  for (const Tensor& gradient : values.gradients)
+    flowing.push_back(gradient.has_value() ? builder.add(gradient) : Term());
+  const passes::RuleApplication terms{application.op, application.attrs, operands, results,
+                                      application.at};
+  Tensors found;
+  for (const Term term : passes::apply_rule(terms, std::move(flowing), wanted))
+    found.push_back(term ? builder.tensor(term) : Tensor());
+  return found;
+}
+
+// What a rule depends on besides the types of the tensors that have elements.
+Composition composition_of(const Application& application, const RuleValues& values,
+                           const std::vector<bool>& wanted) {
+  static constexpr char kSelf = 0;
+  Composition what(&kSelf);
+  what.add(std::bit_cast<uintptr_t>(&application.op));
+  const auto add_sizes = [&](std::span<const Dim> sizes) {
+    what.add(sizes.size());
+    for (const Dim size : sizes) what.add(int64_t{size});
+  };
+  for (const int64_t word : application.attrs.words()) what.add(word);
+  add_sizes(application.attrs.sizes());
+  for (const bool each : wanted) what.add(each);
+  for (const Tensors* const list : {&values.operands, &values.results, &values.gradients}) {
+    for (const Tensor& each : *list) {
+      enum { has_elements, is_type, is_nothing };
+      what.add(int{!each.has_value() ? is_nothing : is_spec(each) ? is_type : has_elements});
+      if (!each.has_value() || !is_spec(each)) continue;
+      const TensorType type = type_of(each, application.at);
+      what.add(static_cast<int64_t>(type.dtype));
+      add_sizes(type.shape);
+    }
+  }
+  return what;
+}
+
+// As one program, if it is called often.
+Tensors apply_rule_at_once(const Application& application, RuleValues values,
+                           const std::vector<bool>& wanted) {
+  const Composition what = composition_of(application, values, wanted);
+  Tensors tensors;
+  values.for_each([&](Tensor& each) { tensors.push_back(each); });
+  const auto body = [&](const Tensors& given) {
+    RuleValues here = values;
+    auto next = given.begin();
+    here.for_each([&](Tensor& each) { each = *next++; });
+    return apply_rule(application, here, wanted);
+  };
+  return composed_results(what, tensors, body, application.at);
+}
+
+// Below this, a program costs as much as the ops.
+constexpr int64_t kLeastElements = 1024;
+
+}  // namespace
+
 std::vector<Tensor> pull_back(const Application& application, std::span<const Tensor> gradients,
                               const std::vector<bool>& wanted) {
   // Memory is charged to the line of the op, not to that of the gradient() call.
   const UserCode user;
   const SourceScope charged(application.at);
-  TensorBuilder builder(application.at);
-  std::vector<Term> operands, results, flowing;
-  for (const Tensor& operand : application.operands) operands.push_back(builder.add(operand));
-  for (const Tensor& result : application.results) results.push_back(builder.add(result));
-  for (const Tensor& gradient : gradients)
-    flowing.push_back(gradient.has_value() ? builder.add(gradient) : Term());
-  const passes::RuleApplication terms{application.op, application.attrs, operands, results,
-                                      application.at};
-  std::vector<Tensor> found;
-  for (const Term term : passes::apply_rule(terms, std::move(flowing), wanted))
-    found.push_back(term ? builder.tensor(term) : Tensor());
-  return found;
+  RuleValues values{{application.operands.begin(), application.operands.end()},
+                    {application.results.begin(), application.results.end()},
+                    {gradients.begin(), gradients.end()}};
+  const bool is_large = std::any_of(gradients.begin(), gradients.end(), [](const Tensor& each) {
+    return each.has_value() && each.size() >= kLeastElements;
+  });
+  return application.is_chain && is_large
+             ? apply_rule_at_once(application, std::move(values), wanted)
+             : apply_rule(application, values, wanted);
 }
 
 }  // namespace tidemark::detail

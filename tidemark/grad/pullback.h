@@ -41,6 +41,7 @@ struct Application {
   std::span<const Tensor> operands;  // Specs if the rule does not read their values.
   std::span<const Tensor> results;   // The same.
   Source at;
+  bool is_chain = false;  // passes::RuleForm
 };
 // The gradients of the wanted operands, given those of the results, of which all but one may be
 // empty. An element is empty if the rule gives no gradient. Throws a UserError if the op is not

@@ -2,11 +2,13 @@
 // watched value.
 #include <algorithm>
 #include <array>
+#include <bit>
 
 #include "tidemark/grad/pullback.h"
 #include "tidemark/grad/tape.h"
 #include "tidemark/ops/structure.h"
 #include "tidemark/passes/gradient/pullback.h"
+#include "tidemark/tensor/composed.h"
 #include "tidemark/tensor/eager.h"
 
 namespace tidemark::detail {
@@ -84,7 +86,8 @@ Recording::Recording(const OpDef& op, const Attrs& attrs, std::span<const Tensor
     recorded_.op = nullptr;
     return;
   }
-  const uint32_t read = passes::read_by_rule(op, attrs, types, results, wanted);
+  const auto [read, is_chain] = passes::form_of_rule(op, attrs, types, results, wanted);
+  recorded_.is_chain = is_chain;
   for (size_t i = 0; i < operands.size(); ++i)
     recorded_.operands.push_back((read >> i & 1) != 0 ? *operands[i] : make_spec(types[i], at));
   kept_results_ = read >> operands.size();
@@ -155,25 +158,66 @@ void Tape::saw_read(const VariableState& variable, const Tensor& value) {
   for_each_tape([&](Tape& tape) { tape.saw(variable, value); });
 }
 
-Tensor Tape::as_one_op(Tensors operands, const std::function<Tensor(const Tensors&)>& f,
-                       Source at) {
-  std::vector<TapeId> watched;
-  for (const Tensor& operand : operands)
-    if (observes(operand)) watched.push_back(tape_id_of(operand));
-  if (watched.empty()) return f(operands);
-  std::sort(watched.begin(), watched.end());
-  watched.erase(std::unique(watched.begin(), watched.end()), watched.end());
+namespace {
+
+// The gradients of f by the operands with these numbers, in eager code or in a trace. The last
+// tensor is the gradient of the result.
+Tensors gradients_of(const std::function<Tensor(const Tensors&)>& f,
+                     const std::vector<size_t>& wanted, Tensors tensors) {
+  const Tensor gradient = std::move(tensors.back());
+  tensors.pop_back();
+  // f(x, x) has two gradients.
+  if (!tracing())
+    for (const size_t i : wanted) tensors[i] = apart(tensors[i], Source::none());
+  const std::unique_ptr<Tape> tape = make_tape(Source::none());
+  tape->watches_variables = false;
+  Tensors sources;
+  for (const size_t i : wanted) sources.push_back(tensors[i]);
+  for (const Tensor& source : sources) tape->watch(source, Source::none());
+  tape->start();
+  const Tensor result = f(tensors);
+  Tensors found;
+  for (PartialGradient& each : tape->gradient({result}, {gradient}, sources, {}, Source::none()))
+    found.push_back(std::move(each.dense));
+  return found;
+}
+
+Composition gradient_of(Composition what, const std::vector<size_t>& wanted) {
+  static constexpr char kSelf = 0;
+  what.add(std::bit_cast<uintptr_t>(&kSelf));
+  for (const size_t each : wanted) what.add(each);
+  return what;
+}
+
+}  // namespace
+
+// A trace adds up the contributions to a value in the reverse order of its uses, and so in that of
+// the operands.
+Tensor Tape::as_one_op(const Composition& what, Tensors operands,
+                       const std::function<Tensor(const Tensors&)>& f, Source at) {
+  std::vector<size_t> wanted;
+  std::vector<TapeId> inputs;
+  for (size_t i = operands.size(); i-- > 0;) {
+    if (!observes(operands[i])) continue;
+    wanted.push_back(i);
+    inputs.push_back(tape_id_of(operands[i]));
+  }
+  if (wanted.empty()) return composed(what, std::move(operands), f, at);
   Tensor result;
   {
     const NoTape unseen;
-    result = f(operands);
+    result = composed(what, operands, f, at);
   }
-  Pullback pullback = [operands, f, watched, at = at.resolve()](const Tensors& gradients) {
+  Pullback pullback = [what = gradient_of(what, wanted), operands, wanted, f,
+                       at = at.resolve()](Tensors gradients) {
     const UserCode user;
     const SourceScope charged(at);
-    return gradients_of_run(watched, {}, [&] { return Tensors{f(operands)}; }, gradients);
+    Tensors tensors = operands;
+    tensors.push_back(std::move(gradients[0]));
+    const auto body = [&](const Tensors& given) { return gradients_of(f, wanted, given); };
+    return all_dense(composed_results(what, tensors, body, at));
   };
-  record_pullback(watched, {result}, std::move(pullback), operands, at);
+  record_pullback(std::move(inputs), {result}, std::move(pullback), operands, at);
   return result;
 }
 

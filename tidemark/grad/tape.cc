@@ -316,9 +316,9 @@ class EagerTape : public Tape {
     }
     std::vector<bool> wanted;
     for (const TapeId id : recorded.inputs) wanted.push_back(id != 0);
-    const Tensors found =
-        pull_back({*recorded.op, recorded.attrs, recorded.operands, recorded.values, recorded.at},
-                  gradients, wanted);
+    const Tensors found = pull_back({*recorded.op, recorded.attrs, recorded.operands,
+                                     recorded.values, recorded.at, recorded.is_chain},
+                                    gradients, wanted);
     for (size_t i = 0; i < found.size(); ++i)
       if (found[i].has_value()) sums.add(recorded.inputs[i], found[i]);
   }

@@ -32,6 +32,7 @@ struct RecordedOp {
   std::vector<Tensor> values = {};    // The results; likewise.
   std::vector<TapeId> results = {};
   std::vector<TensorType> result_types = {};
+  bool is_chain = false;  // passes::RuleForm
   Pullback pullback = {};
   Source at = Source::none();
 };
@@ -64,8 +65,8 @@ class Tape : public Recorder, public HoldsBytes {
   Tensor bind(const OpCall& call) override;
   Tensors bind_results(const OpCall& call, uint32_t wanted) override;
   bool observes(const Tensor& tensor) const override;
-  Tensor as_one_op(Tensors operands, const std::function<Tensor(const Tensors&)>& f,
-                   Source at) override;
+  Tensor as_one_op(const Composition& what, Tensors operands,
+                   const std::function<Tensor(const Tensors&)>& f, Source at) override;
   void saw_read(const VariableState& variable, const Tensor& value) override;
   void record_pullback(std::vector<TapeId> inputs, const Tensors& results, Pullback pullback,
                        const Tensors& held, Source at) override;

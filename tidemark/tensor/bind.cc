@@ -9,6 +9,7 @@
 #include "tidemark/ops/pointwise.h"
 #include "tidemark/ops/structure.h"
 #include "tidemark/tensor/complex_parts.h"
+#include "tidemark/tensor/composed.h"
 #include "tidemark/tensor/eager.h"
 #include "tidemark/tensor/placement.h"
 #include "tidemark/tensor/tensor_state.h"
@@ -161,11 +162,12 @@ Tensor own_handle(Tensor tensor, Source at) {
   return apart(tensor, at);
 }
 
-Tensor as_one_op(Tensors operands, const std::function<Tensor(const Tensors&)>& f, Source at) {
+Tensor as_one_op(const Composition& what, Tensors operands,
+                 const std::function<Tensor(const Tensors&)>& f, Source at) {
   const Interpreters& now = interpreters;
-  if (now.tracer != nullptr) return now.tracer->as_one_op(std::move(operands), f, at);
-  if (now.recorder != nullptr) return now.recorder->as_one_op(std::move(operands), f, at);
-  return f(operands);
+  if (now.tracer != nullptr) return now.tracer->as_one_op(what, std::move(operands), f, at);
+  if (now.recorder != nullptr) return now.recorder->as_one_op(what, std::move(operands), f, at);
+  return composed(what, std::move(operands), f, at);
 }
 
 namespace {

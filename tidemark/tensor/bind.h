@@ -37,9 +37,11 @@ Tensor apart(const Tensor& tensor, Source at);
 Tensor own_handle(Tensor tensor, Source at);
 
 // Calls f on the operands as a unit, for composites. In eager code a tape stores only the operands
-// and runs f again for the gradient, so f must be deterministic. A trace contains f's ops, and the
+// and runs f again for the gradient, so f must be deterministic. The call and its gradient run as
+// programs where `composed` does so; `what` and f are as there. A trace contains f's ops, and the
 // plan decides what to store. In both, the contributions of f to the gradient of the first operand
 // are added up first, so that the bits are the same.
-Tensor as_one_op(Tensors operands, const std::function<Tensor(const Tensors&)>& f, Source at);
+Tensor as_one_op(const Composition& what, Tensors operands,
+                 const std::function<Tensor(const Tensors&)>& f, Source at);
 
 }  // namespace tidemark::detail

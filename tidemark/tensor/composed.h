@@ -36,5 +36,9 @@ class Composition {
 // `body` reads no tensor but these operands, draws nothing, and does the same for the same types.
 using ComposedBody = device::FunctionRef<Tensor(const Tensors& operands)>;
 Tensor composed(const Composition& what, Tensors operands, ComposedBody body, Source at);
+// The same for a body with several results, some of which may be empty.
+using ComposedResults = device::FunctionRef<Tensors(const Tensors& operands)>;
+Tensors composed_results(const Composition& what, const Tensors& operands, ComposedResults body,
+                         Source at);
 
 }  // namespace tidemark::detail

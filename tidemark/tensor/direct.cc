@@ -116,6 +116,7 @@ Tensor true_indices(const Tensor& hits, Source at) {
 Distinct distinct(const Tensor& list, const Shape& shape, Source at) {
   const Tensors both =
       bind_results(def_of(&ops::sort), {&list, 1}, Attrs().add(int64_t{0}).add(false), 0b11, at);
+  const device::FloatEnvironment ieee;
   const auto order = elements_of<const int64_t>(both[1], at);
   Tensor inverse = make_tensor(DType::i64, shape, at);
   const auto rank_of = elements_of<int64_t>(inverse, at);
@@ -168,6 +169,7 @@ void count_between(std::span<const T> list, std::span<const T> edges, int64_t* c
 
 std::optional<Tensor> between_edges(const Tensor& list, const Tensor& edges, Source at) {
   if (!is_plain(list) || !is_plain(edges)) return {};
+  const device::FloatEnvironment ieee;
   const Tensor given = dense(list, at), ends = dense(edges, at);
   return visit_dtype(list.dtype(), [&]<class T>(T) -> std::optional<Tensor> {
     if constexpr (std::is_floating_point_v<T>) {

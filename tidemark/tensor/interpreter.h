@@ -24,6 +24,7 @@
 namespace tidemark::detail {
 
 using Tensors = std::vector<Tensor>;
+class Composition;
 struct TensorState;
 struct VariableState;
 
@@ -52,8 +53,8 @@ class Interpreter {
   // Whether calls on this tensor must go through `bind`, op by op.
   virtual bool observes(const Tensor& tensor) const = 0;
   // See bind.h.
-  virtual Tensor as_one_op(Tensors operands, const std::function<Tensor(const Tensors&)>& f,
-                           Source at) = 0;
+  virtual Tensor as_one_op(const Composition& what, Tensors operands,
+                           const std::function<Tensor(const Tensors&)>& f, Source at) = 0;
 
  protected:
   ~Interpreter() = default;

@@ -20,9 +20,7 @@ Tensor donate(Tensor& x, Source at) {
     throw UserError(cat("donate: ", name(x.dtype()), x.shape(),
                         " shares its memory: another handle or a view of it is alive, or the "
                         "memory is borrowed"),
-                    at,
-                    "drop the other handles first (y = {}), or pass std::move(x), which is donated "
-                    "only if it is not shared");
+                    at, "drop the other handles first (y = {}), or pass x itself, which is kept");
   return std::move(x);
 }
 

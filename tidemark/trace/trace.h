@@ -44,8 +44,8 @@ struct TraceScope final : TracePlace, Tracer, RegionScope {
   Tensor bind(const OpCall& call) override;
   Tensors bind_results(const OpCall& call, uint32_t wanted) override;
   bool observes(const Tensor&) const override { return true; }
-  Tensor as_one_op(Tensors operands, const std::function<Tensor(const Tensors&)>& f,
-                   Source at) override;
+  Tensor as_one_op(const Composition& what, Tensors operands,
+                   const std::function<Tensor(const Tensors&)>& f, Source at) override;
   Tensor constant(DType dtype, double real, int64_t whole, Source at) override;
   Tensor number(const Operand& operand, const PlainNumber& number, DType dtype, Source at) override;
   Tensor size_number(Dim size, Source at) override;

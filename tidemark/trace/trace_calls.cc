@@ -104,8 +104,8 @@ Tensors TraceScope::bind_results(const OpCall& call, uint32_t) {
   return record_results(call.op, values_of(call), call.attrs, std::move(types), call.at);
 }
 
-Tensor TraceScope::as_one_op(Tensors operands, const std::function<Tensor(const Tensors&)>& f,
-                             Source at) {
+Tensor TraceScope::as_one_op(const Composition&, Tensors operands,
+                             const std::function<Tensor(const Tensors&)>& f, Source at) {
   operands[0] = apart(operands[0], at);
   return f(operands);
 }

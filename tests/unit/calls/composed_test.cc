@@ -104,6 +104,117 @@ TEST(Composed, IsRecordedOpByOp) {
   EXPECT_TRUE(identical(slope, where(x >= 0, ones_like(x), 0.25)));
 }
 
+// Composites that a tape records as a whole, ops whose gradient rules are several ops, and pooling.
+const std::vector<Composite>& with_gradients() {
+  static const std::vector<Composite> all = {
+      {"layer_norm", [](const Tensor& x,
+                        const Tensor& y) { return layer_norm(x, {.scale = y[0], .bias = y[1]}); }},
+      {"rms_norm", [](const Tensor& x, const Tensor& y) { return rms_norm(x, {.scale = y}) + x; }},
+      {"cross entropy",
+       [](const Tensor& x, const Tensor&) {
+         return sparse_softmax_cross_entropy(arange(x.shape()[0]) % 7, x);
+       }},
+      {"gelu", [](const Tensor& x, const Tensor& y) { return gelu(x) * y; }},
+      {"silu", [](const Tensor& x, const Tensor&) { return silu(x); }},
+      {"sigmoid", [](const Tensor& x, const Tensor& y) { return sigmoid(x + y); }},
+      {"softmax", [](const Tensor& x, const Tensor& y) { return softmax(x, 0) * y; }},
+      {"log_softmax", [](const Tensor& x, const Tensor& y) { return log_softmax(x) * y; }},
+      {"pow", [](const Tensor& x, const Tensor& y) { return pow(abs(x) + 1, y); }},
+      {"divide", [](const Tensor& x, const Tensor& y) { return divide(x, y[0]); }},
+      {"max", [](const Tensor& x, const Tensor&) { return max(x, 0); }},
+      {"max_pool",
+       [](const Tensor& x, const Tensor&) {
+         return max_pool(reshape(x, {2, 4, 6, 32}), {.size = {3, 3}, .strides = {{1, 2}}});
+       }},
+      {"avg_pool",
+       [](const Tensor& x, const Tensor&) {
+         return square(avg_pool(reshape(x, {2, 4, 6, 32}), {.size = {3, 2}}));
+       }},
+      {"avg_pool of windows that overlap", [](const Tensor& x, const Tensor&) {
+         return square(avg_pool(reshape(x, {2, 4, 6, 32}),
+                                {.size = {2, 2}, .strides = {{1, 1}}, .padding = Padding::same}));
+       }}};
+  return all;
+}
+
+using Both = std::vector<Tensor>;
+Both slopes_of(const Composite& each, const Tensor& x, const Tensor& y) {
+  GradientTape tape;
+  tape.watch(x);
+  tape.watch(y);
+  return tape.gradient(each.call(x, y), Both{x, y});
+}
+// The gradients of what a first gradient adds up to.
+Both curvatures_of(const Composite& each, const Tensor& x, const Tensor& y) {
+  GradientTape tape;
+  tape.watch(x);
+  tape.watch(y);
+  const Both slopes = slopes_of(each, x, y);
+  return tape.gradient(sum(sin(slopes[0])) + sum(cos(slopes[1])), Both{x, y});
+}
+
+void expect_identical(const Both& a, const Both& b) {
+  for (size_t i = 0; i < a.size(); ++i) EXPECT_TRUE(identical(a[i], b[i])) << i;
+}
+
+TEST(Composed, GradientsHaveTheSameBitsFromTheFirstCallToTheLast) {
+  constexpr int kManyGradients = 700;
+  for (const DType dtype : {f32, bf16, f64}) {
+    const Tensor x = cast(draws({24, 64}, 1), dtype), y = cast(draws({24, 64}, 2), dtype);
+    for (const Composite& each : with_gradients()) {
+      SCOPED_TRACE(each.name);
+      const Both first = slopes_of(each, x, y), second = curvatures_of(each, x, y);
+      const int calls = dtype == f32 ? kManyGradients : 1;
+      for (int i = 0; i < calls; ++i) slopes_of(each, x, y);
+      expect_identical(first, slopes_of(each, x, y));
+      expect_identical(second, curvatures_of(each, x, y));
+      expect_identical(first, function([&](const Tensor& a, const Tensor& b) {
+                         return slopes_of(each, a, b);
+                       })(x, y));
+      expect_identical(second, function([&](const Tensor& a, const Tensor& b) {
+                         return curvatures_of(each, a, b);
+                       })(x, y));
+    }
+  }
+}
+
+TEST(Composed, GradientsByAnOperandThatIsGivenTwiceAddUpInOneOrder) {
+  const Tensor x = draws({24, 64}, 1);
+  const auto slope = [](const Tensor& of) {
+    GradientTape tape;
+    tape.watch(of);
+    return tape.gradient(layer_norm(of, {.scale = of, .bias = of}) * of, of);
+  };
+  EXPECT_TRUE(identical(slope(x), function(slope)(x)));
+}
+
+// A gradient of -0 is added up over taps.
+TEST(Composed, GradientsOfMeansHaveNoNegativeZeros) {
+  const Tensor x = draws({1, 4, 4, 1}, 1);
+  GradientTape tape;
+  tape.watch(x);
+  const Tensor y = avg_pool(x);
+  const Tensor slope = tape.gradient(y, x, {.output_gradients = full({1, 2, 2, 1}, -0.0)});
+  EXPECT_TRUE(identical(slope, zeros({1, 4, 4, 1})));
+}
+
+TEST(Composed, GradientsNeedNoBytesBesideTheirResult) {
+  const Tensor x = draws({1 << 10, 1 << 10}, 1), g = draws({1 << 10, 1 << 10}, 2);
+  for (const auto& f : {std::function([](const Tensor& of) { return layer_norm(of); }),
+                        std::function([](const Tensor& of) { return gelu(of); })}) {
+    for (int i = 0; i < 8; ++i) {
+      GradientTape tape;
+      tape.watch(x);
+      const Tensor y = f(x);
+      memory::reset_peak();
+      const Bytes before = memory::current();
+      const Tensor slope = tape.gradient(y, x, {.output_gradients = g});
+      if (i < 7) continue;
+      EXPECT_LE(memory::peak(), before + Bytes(4 << 20) + 64_KiB);
+    }
+  }
+}
+
 // One pass over memory has no values in between.
 TEST(Composed, NeedsNoBytesBesideItsResult) {
   const Tensor x = draws({1 << 20}, 1), y = draws({1 << 20}, 2);

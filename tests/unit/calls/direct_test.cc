@@ -1,5 +1,6 @@
 // Shortcuts of eager code have the bits of the composites, which functions run.
 #include <gtest/gtest.h>
+#include <immintrin.h>
 
 #include <bit>
 #include <cmath>
@@ -161,6 +162,18 @@ TEST(Direct, ComplexProductsAndConjugates) {
           pairs);
     }
   }
+}
+
+// A caller that flushes denormals to zero, as PyTorch can be told to.
+TEST(Direct, DoesNotTakeTheFloatModesOfTheCaller) {
+  const Tensor x = constant({1e-40, 0.0, -1e-40, 2e-40}, f32);
+  const unsigned before = _mm_getcsr();
+  _mm_setcsr(before | 0x8040U);
+  const Unique distinct = unique(x);
+  const Histogram counted = histogram(x, {.bins = 2, .low = 0, .high = 1});
+  _mm_setcsr(before);
+  EXPECT_EQ(distinct.counts.to_vector<int64_t>(), (std::vector<int64_t>{1, 1, 1, 1}));
+  EXPECT_EQ(counted.counts.to_vector<int64_t>(), (std::vector<int64_t>{3, 0}));
 }
 
 }  // namespace

@@ -13,13 +13,13 @@ namespace {
 // Products that are worth a thread of their own.
 constexpr int64_t kPieceWork = 65536;
 
-void (*kernel_of(DType dtype))(const Depthwise&) {
-  if (dtype == DType::f64) return kernel_set<double>().depthwise;
-  if (is_whole32(dtype)) return kernel_set<int32_t>().depthwise;
+void (*kernel_of(DType dtype, int number))(const Depthwise&) {
+  if (dtype == DType::f64) return kernel_set<double>().depthwise[number];
+  if (is_whole32(dtype)) return kernel_set<int32_t>().depthwise[number];
   const KernelSet<float>& kernels = kernel_set<float>();
-  return dtype == DType::f16    ? kernels.depthwise_f16
-         : dtype == DType::bf16 ? kernels.depthwise_bf16
-                                : kernels.depthwise;
+  return dtype == DType::f16    ? kernels.depthwise_f16[number]
+         : dtype == DType::bf16 ? kernels.depthwise_bf16[number]
+                                : kernels.depthwise[number];
 }
 
 // Where a line of the outputs of a phase is.
@@ -58,7 +58,7 @@ class Line {
     taps_[static_cast<size_t>(d.tap_count++)] = {z * phase_.z.dilation * p_.in_d +
                                                      y * phase_.y.dilation * p_.in_h +
                                                      x * phase_.x.dilation * p_.in_w,
-                                                 tap * p_.c_out};
+                                                 tap * p_.c_in / p_.groups * p_.c_out};
   }
 
   void run_stretch(int64_t begin, int64_t end, Taps kx) {
@@ -98,16 +98,25 @@ class Line {
 
 }  // namespace
 
+int group_number(const Convolution& p) {
+  if (p.groups <= 1 || p.c_in != p.c_out) return -1;
+  for (int number = 0; number < kGroupSizes; ++number)
+    if (p.c_in == p.groups * group_size(number)) return number;
+  return -1;
+}
+
 bool is_depthwise(const Convolution& p) {
-  return p.groups > 1 && p.c_in == p.groups && p.c_out == p.groups &&
-         p.kd * p.kh * p.kw <= kBlock && has_tiles(p.dtype);
+  const int number = group_number(p);
+  return number >= 0 && p.kd * p.kh * p.kw * group_size(number) <= kBlock && has_tiles(p.dtype) &&
+         kernel_of(p.dtype, number) != nullptr;
 }
 
 void convolve_depthwise(const Convolution& p, int threads) {
-  const auto kernel = kernel_of(p.dtype);
+  const auto kernel = kernel_of(p.dtype, group_number(p));
   for_each_phase(p, [&](const Phase& phase) {
     const int64_t lines = phase.y.out, frames = phase.z.out;
-    const int64_t line_work = phase.x.out * p.c_out * phase.z.taps * phase.y.taps * phase.x.taps;
+    const int64_t line_work =
+        phase.x.out * p.c_out * phase.z.taps * phase.y.taps * phase.x.taps * (p.c_in / p.groups);
     const int64_t grain = std::max<int64_t>(1, kPieceWork / std::max<int64_t>(1, line_work));
     const auto work = [&](int64_t begin, int64_t end, int) {
       for (int64_t line = begin; line < end; ++line) {

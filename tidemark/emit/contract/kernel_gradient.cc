@@ -1,4 +1,4 @@
-// The gradient of a convolution by its kernel. Where a group has one channel in and one out,
+// The gradient of a convolution by its kernel. Where a group has few channels in and as many out,
 // vectors run along the channels, which are contiguous: the sums of all taps of a line of pixels
 // are added up at once, so that each pixel is read once for a few taps. Other groups are
 // convolutions of interleaved images.
@@ -10,6 +10,7 @@
 #include "tidemark/device/threads.h"
 #include "tidemark/emit/contract/blocks.h"
 #include "tidemark/emit/contract/contract.h"
+#include "tidemark/emit/contract/depthwise.h"
 #include "tidemark/emit/contract/taps.h"
 #include "tidemark/emit/contract/tile.h"
 #include "tidemark/emit/contract/work.h"
@@ -27,7 +28,24 @@ using contraction::kernel_set;
 using contraction::Range;
 using contraction::Taps;
 
-bool has_one_channel(const Convolution& p) { return p.c_in == p.groups && p.c_out == p.groups; }
+template <class T>
+auto sums_kernel(DType dtype, int number) {
+  if constexpr (sizeof(T) == sizeof(float)) {
+    if (dtype == DType::f16) return kernel_set<float>().depthwise_sums_f16[number];
+    if (dtype == DType::bf16) return kernel_set<float>().depthwise_sums_bf16[number];
+  }
+  return kernel_set<T>().depthwise_sums[number];
+}
+
+// Whether vectors run along the channels.
+bool runs_along_channels(const Convolution& p) {
+  if (p.groups == 1 && p.c_in == 1 && p.c_out == 1) return true;
+  const int number = contraction::group_number(p);
+  if (number < 0) return false;
+  return p.dtype == DType::f64 ? sums_kernel<double>(p.dtype, number) != nullptr
+                               : sums_kernel<float>(p.dtype, number) != nullptr;
+}
+int64_t group_channels(const Convolution& p) { return p.c_in / p.groups; }
 
 // The images of a group are its channels, and their channels are the images.
 ConvolutionAcross across_of(const KernelGradient& gradient) {
@@ -54,7 +72,7 @@ ConvolutionAcross across_of(const KernelGradient& gradient) {
   return across;
 }
 
-// A piece is some lines of taps of some vectors of channels.
+// A piece is some lines of taps of some vectors of channels, or groups if those are larger.
 struct Cut {
   int64_t width = 0, panels = 0;  // Channels of a piece, whole vectors.
   int64_t lines = 0, line_parts = 0;
@@ -62,14 +80,16 @@ struct Cut {
 
   int64_t pieces() const { return panels * line_parts; }
   // One set of sums.
-  int64_t sums(const Convolution& p) const { return lines * p.kw * width; }
+  int64_t sums(const Convolution& p) const { return lines * p.kw * group_channels(p) * width; }
 };
 
-Cut cut_up(const Convolution& p, int64_t lanes, int threads) {
+Cut cut_up(const Convolution& p, int64_t vector_lanes, int threads) {
   constexpr double kSmall = 1e6;
+  const int64_t lanes = std::max(vector_lanes, group_channels(p));  // No piece cuts a group.
   const int64_t vectors = divide_up(p.c_out, lanes), lines = p.kd * p.kh;
   const double work = static_cast<double>(p.n * p.out_d * p.out_h * p.out_w) *
-                      static_cast<double>(p.c_out) * static_cast<double>(lines * p.kw);
+                      static_cast<double>(p.c_out) *
+                      static_cast<double>(lines * p.kw * group_channels(p));
   Cut cut;
   cut.serial = threads == 1 || work < kSmall;
   const int64_t wanted = cut.serial ? 1 : threads;
@@ -79,15 +99,6 @@ Cut cut_up(const Convolution& p, int64_t lanes, int threads) {
   cut.lines = divide_up(lines, std::min(lines, divide_up(wanted, cut.panels)));
   cut.line_parts = divide_up(lines, cut.lines);
   return cut;
-}
-
-template <class T>
-auto sums_kernel(DType dtype) {
-  if constexpr (sizeof(T) == sizeof(float)) {
-    if (dtype == DType::f16) return kernel_set<float>().depthwise_sums_f16;
-    if (dtype == DType::bf16) return kernel_set<float>().depthwise_sums_bf16;
-  }
-  return kernel_set<T>().depthwise_sums;
 }
 
 template <class T>
@@ -102,13 +113,14 @@ class Piece {
         first_line_(piece / cut.panels * cut.lines),
         end_line_(std::min(p_.kd * p_.kh, first_line_ + cut.lines)),
         blocks_(p_.out_d * p_.out_h * p_.out_w, p_.n, true),
-        count_((end_line_ - first_line_) * p_.kw * cut.width),
+        count_((end_line_ - first_line_) * p_.kw * group_channels(p_) * cut.width),
         sums_(reinterpret_cast<T*>(scratch)),
         totals_(sums_ + cut.sums(p_)),
         taps_(reinterpret_cast<DepthwiseTap*>(totals_ + cut.sums(p_))) {
     call_.channels = std::min(cut.width, p_.c_out - channel_);
     call_.taps = taps_;
     call_.sums = sums_;
+    call_.sums_row = width_;
   }
 
   void run() {
@@ -182,7 +194,7 @@ class Piece {
       for (int64_t x = kx.begin; x < kx.end; ++x)
         taps_[call_.tap_count++] = {
             z * p_.dilation_d * p_.in_d + y * p_.dilation_h * p_.in_h + x * p_.dilation_w * p_.in_w,
-            ((line - first_line_) * p_.kw + x) * width_};
+            ((line - first_line_) * p_.kw + x) * group_channels(p_) * width_};
     }
     if (call_.tap_count == 0) return;
     const int64_t from = image * p_.in_n + (at.z * p_.stride_d - p_.pad_front) * p_.in_d +
@@ -196,10 +208,11 @@ class Piece {
   }
 
   void store() {
-    for (int64_t tap = 0; tap < count_ / width_; ++tap) {
-      const int64_t place = (first_line_ * p_.kw + tap) * p_.c_out + channel_;
+    const int64_t first_row = first_line_ * p_.kw * group_channels(p_);
+    for (int64_t row = 0; row < count_ / width_; ++row) {
+      const int64_t place = (first_row + row) * p_.c_out + channel_;
       std::byte* const to = gradient_.to + place * size_of(p_.dtype);
-      const T* const from = totals_ + tap * width_;
+      const T* const from = totals_ + row * width_;
       if constexpr (sizeof(T) == sizeof(float)) {
         const auto& kernels = kernel_set<float>();
         const auto round = p_.dtype == DType::f16    ? kernels.round_f16
@@ -222,7 +235,8 @@ class Piece {
   T *sums_, *totals_;
   DepthwiseTap* taps_;
   DepthwiseSums<T> call_;
-  void (*kernel_)(const DepthwiseSums<T>&) = sums_kernel<T>(p_.dtype);
+  void (*kernel_)(const DepthwiseSums<T>&) =
+      sums_kernel<T>(p_.dtype, std::max(0, contraction::group_number(p_)));
 };
 
 template <class T>
@@ -259,7 +273,7 @@ int64_t tap_count(const Convolution& p) {
 
 int64_t kernel_gradient_scratch_bytes(const KernelGradient& gradient, int threads) {
   const Convolution& p = gradient.of;
-  if (!has_one_channel(p) || tap_count(p) == 0) return 0;
+  if (!runs_along_channels(p) || tap_count(p) == 0) return 0;
   const device::FloatEnvironment environment;  // Sizes of work are estimated in floats.
   return p.dtype == DType::f64 ? scratch_bytes<double>(p, threads)
                                : scratch_bytes<float>(p, threads);
@@ -273,7 +287,7 @@ void kernel_gradient(const KernelGradient& gradient, int threads, std::byte* scr
     std::fill_n(gradient.to, tap_count(p) * size_of(p.dtype), std::byte{0});
     return;
   }
-  if (!has_one_channel(p)) return convolve_across(across_of(gradient), threads);
+  if (!runs_along_channels(p)) return convolve_across(across_of(gradient), threads);
   const device::FloatEnvironment environment;
   if (p.dtype == DType::f64) return run<double>(gradient, threads, scratch);
   run<float>(gradient, threads, scratch);

@@ -10,6 +10,10 @@
 // a panel is only so deep that it stays in the L1 cache, and a copied block of rows of A, as deep,
 // stays in the L2 cache while a group of panels passes over it. The same is done if A is turned,
 // since it is copied anyway: one block deep, so many rows of it stay that B is read once or twice.
+//
+// Few rows use each element of B a few times, so B is neither copied nor read down a panel, which
+// would be a line or four of every row of B: a slab of its rows is read from left to right, before
+// the next ones.
 #include "tidemark/emit/contract/contract.h"
 
 #include <algorithm>
@@ -84,7 +88,7 @@ using contraction::Tile;
 
 // How one product is tiled; depends on the contraction, the CPU and the number of threads.
 struct Blocking {
-  enum class Form { tiles, rows_times_vector, vector_times_columns } form = Form::tiles;
+  enum class Form { tiles, slabs, rows_times_vector, vector_times_columns } form = Form::tiles;
   bool matrix_is_b = false;  // Vector forms: which operand is more than a vector.
   int64_t batch = 1;
   int64_t width = 0, panels = 0;  // Columns of a panel, and how many. Vector forms: pieces.
@@ -148,6 +152,52 @@ bool keep_in_l1(int64_t row_bytes, int64_t tile_rows) {
   return 2 * kBlock * row_bytes <= l1_bytes && ways < 2 * tile_rows;
 }
 
+// As many rows of B are read from left to right where chains can wait in the output. Fewer would
+// move them to memory and back more often; some CPUs are slower with more pages at once.
+constexpr int64_t kSlab = kBlock / 4;
+
+// Packing doubles what the tile that does it moves to and from the second-level cache, so many
+// tiles must gain from it.
+constexpr int64_t kTilesWithoutCopy = 7;
+
+// Whether B is read in slabs: it is as tiles want it, no copy of it would pay, and its rows are too
+// long for a panel.
+bool reads_slabs(const Contraction& p, int64_t tile_rows, int64_t width) {
+  return p.b.column_stride == 1 && std::abs(p.b.row_stride) > 2 * width && p.n > width &&
+         (p.m == 1 || p.a.column_stride == 1) && p.k > kSlab &&
+         p.m <= kTilesWithoutCopy * tile_rows;
+}
+
+// As few tiles as possible, of at least two vectors, and then as wide ones: each reads all of B.
+template <class T>
+int64_t vectors_of_slabs(const KernelSet<T>& kernels, int64_t rows) {
+  const auto tiles = [&](int64_t vectors) {
+    return divide_up(rows, kernels.max_rows[vectors - 1]);
+  };
+  int64_t best = kernels.max_vectors;
+  for (int64_t vectors = best - 1; vectors >= 2; --vectors) {
+    if (tiles(vectors) < tiles(best)) best = vectors;
+  }
+  return best;
+}
+
+template <class T>
+void cut_slabs(const Contraction& p, const KernelSet<T>& kernels, int threads, Blocking& cut) {
+  const int64_t vectors = vectors_of_slabs(kernels, p.m);
+  cut.form = Blocking::Form::slabs;
+  cut.width = vectors * kernels.lanes;
+  cut.panels = divide_up(p.n, cut.width);
+  cut.tile_rows = kernels.max_rows[vectors - 1];
+  cut.block_rows = p.m;
+  // Chains cannot wait where the sums of blocks before are.
+  cut.depth = p.k <= kBlock && !p.add ? kSlab : kBlock;
+  // The sums of a group stay in the L1 cache.
+  const int64_t column_bytes = p.m * cut.width * static_cast<int64_t>(sizeof(T));
+  const int64_t most = std::max<int64_t>(1, device::caches().l1_bytes / 2 / column_bytes);
+  const int64_t wanted = cut.serial ? 1 : divide_up(2 * threads, cut.batch);
+  cut.group = std::min(most, divide_up(cut.panels, wanted));
+}
+
 template <class T>
 void cut_tiles(const Contraction& p, const KernelSet<T>& kernels, int threads, bool low_precision,
                Blocking& cut) {
@@ -200,11 +250,10 @@ void cut_tiles(const Contraction& p, const KernelSet<T>& kernels, int threads, b
 
   const bool rows_lie_together = p.b.column_stride == 1 || p.n == 1;
   cut.copy_b = low_precision || !rows_lie_together;
-  // Packing doubles what the tile that does it moves to and from the second-level cache, so many
-  // tiles must gain from it. A panel that is already dense gains nothing. The shape alone decides,
-  // not the number of threads, so that a plan for more threads uses the scratch of one for fewer.
+  // A panel that is already dense gains nothing from packing. The shape alone decides, not the
+  // number of threads, so that a plan for more threads uses the scratch of one for fewer.
   const bool dense = p.b.row_stride >= 0 && p.b.row_stride <= 2 * cut.width;
-  cut.leave_packed = !cut.copy_b && !dense && p.m > 7 * tile_rows;
+  cut.leave_packed = !cut.copy_b && !dense && p.m > kTilesWithoutCopy * tile_rows;
   if (cut.copy_a) cut.a_bytes = add_bytes(cut.block_rows * cut.depth * sizeof(T));
   if (cut.copy_b || cut.leave_packed) cut.b_bytes = add_bytes(cut.width * cut.depth * sizeof(T));
   if (low_precision) cut.c_bytes = add_bytes(cut.block_rows * cut.width * sizeof(T));
@@ -224,10 +273,13 @@ Blocking cut_up(const Contraction& p, int threads) {
                       static_cast<double>(p.k) * static_cast<double>(cut.batch);
   const double worth = cut.form == Blocking::Form::tiles ? 1e6 : 1e5;
   cut.serial = threads == 1 || work < worth;
-  if (cut.form == Blocking::Form::tiles) {
-    cut_tiles(p, kernels, threads, low_precision, cut);
-  } else {
+  const int64_t widest = kernels.max_vectors * kernels.lanes;
+  if (cut.form != Blocking::Form::tiles) {
     cut_vector_form<T>(p, kernels.lanes, threads, cut);
+  } else if (!low_precision && reads_slabs(p, kernels.max_rows[kernels.max_vectors - 1], widest)) {
+    cut_slabs(p, kernels, threads, cut);
+  } else {
+    cut_tiles(p, kernels, threads, low_precision, cut);
   }
   const int64_t pieces = std::max<int64_t>(1, cut.pieces());
   cut.grain = std::clamp<int64_t>(static_cast<int64_t>(worth / 4 / (work / pieces + 1)), 1,
@@ -345,6 +397,58 @@ void run_pass(const KernelSet<T>& kernels, const Pass<T>& pass) {
     if (i == 0 && pass.packed != nullptr) {
       tile.b = pass.packed;
       tile.b_step = width;
+    }
+  }
+}
+
+// A piece is a group of panels of one batch entry, all rows, and all of k.
+template <class T>
+void run_slab_pieces(const Contraction& p, const Blocking& cut, int64_t begin, int64_t end) {
+  const KernelSet<T>& kernels = contraction::kernel_set<T>();
+  const auto split = contraction::split_rows(p.m, cut.tile_rows);
+  Segment segment;
+  const T* next_b = nullptr;
+  Tile<T> tile;
+  tile.a_row = tile.a_next_row = p.a.row_stride;
+  tile.a_step = p.a.column_stride;
+  tile.b_step = tile.b_next_step = p.b.row_stride;
+  tile.segments = &segment;
+  tile.segment_count = 1;
+  tile.c_row = tile.from_row = p.c.row_stride;
+  tile.next_b = &next_b;
+  tile.b_next_rows = contraction::kPrefetchSteps;
+  for (int64_t piece = begin; piece < end; ++piece) {
+    const Batch::Offsets at = p.batch.at(piece / cut.groups());
+    const T* const a = reinterpret_cast<const T*>(p.a.data) + at.a;
+    const T* const b = reinterpret_cast<const T*>(p.b.data) + at.b;
+    T* const c = reinterpret_cast<T*>(p.c.data) + at.c;
+    const int64_t first = piece % cut.groups() * cut.group * cut.width;
+    const int64_t last = std::min(first + cut.group * cut.width, p.n);
+    for (int64_t k = 0; k < p.k; k += cut.depth) {
+      segment.length = std::min(cut.depth, p.k - k);
+      tile.add = k % kBlock == 0 && (p.add || k > 0);
+      for (int64_t column = first; column < last; column += cut.width) {
+        const int64_t columns = std::min(cut.width, p.n - column);
+        const int64_t vectors = divide_up(columns, kernels.lanes);
+        tile.b = b + k * tile.b_step + column;
+        tile.last_lanes = static_cast<int>(columns - (vectors - 1) * kernels.lanes);
+        const bool narrow = tile.last_lanes <= kernels.narrow_lanes;
+        const auto& tiles = (narrow ? kernels.narrow_tile : kernels.tile)[vectors - 1];
+        // The first tile of a panel prefetches the next panel. CPUs follow by themselves neither as
+        // many rows at once nor parts of rows.
+        const T* const next = column + columns < last
+                                  ? tile.b + cut.width
+                                  : tile.b + cut.depth * tile.b_step - (column - first);
+        for (int64_t i = 0; i < split.count; ++i) {
+          const int64_t row = split.first(i);
+          next_b = i == 0 ? next : nullptr;
+          tile.a = a + row * tile.a_row + k * tile.a_step;
+          tile.next_a = tile.a + segment.length * tile.a_step;
+          tile.c = c + row * tile.c_row + column;
+          tile.from = k % kBlock == 0 ? nullptr : tile.c;
+          tiles[split.rows(i) - 1](tile);
+        }
+      }
     }
   }
 }
@@ -511,6 +615,8 @@ void run(const Contraction& p, int threads, std::byte* scratch) {
     std::byte* mine = scratch + worker * cut.worker_bytes();
     if (cut.form == Blocking::Form::tiles) {
       run_tile_pieces<T>(p, cut, begin, end, mine);
+    } else if (cut.form == Blocking::Form::slabs) {
+      run_slab_pieces<T>(p, cut, begin, end);
     } else {
       run_vector_pieces<T>(p, cut, begin, end, mine);
     }

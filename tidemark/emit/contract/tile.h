@@ -27,7 +27,7 @@ inline constexpr int64_t kBlock = kProductBlock;
 inline constexpr int kMaxRows = 8;
 inline constexpr int kMaxVectors = 4;
 inline constexpr int kPrefetchSteps = 16;  // One line of floats.
-inline constexpr int kPrefetchRows = 4;    // Of next_b, every kPrefetchSteps of a segment.
+inline constexpr int kPrefetchRows = 4;    // Of next_b, unless a tile asks for others.
 
 // A range of k along which A and B have constant strides. A convolution has one for each run of
 // taps; a matrix product has one per block.
@@ -37,7 +37,7 @@ struct Segment {
   int64_t length = 0;  // Steps of k.
 };
 
-// One block of k for one tile.
+// One block of k for one tile, or a part of a block: then chains wait in c.
 template <class T>
 struct Tile {
   const T* a = nullptr;
@@ -46,6 +46,8 @@ struct Tile {
   int64_t b_step = 0;
   const Segment* segments = nullptr;
   int64_t segment_count = 0;
+  const T* from = nullptr;  // Null, or the chains as an earlier part of the block has left them.
+  int64_t from_row = 0;
   T* packed = nullptr;  // Null, or where rows of B are left, whole vectors, zeros beyond the edge.
   T* c = nullptr;
   int64_t c_row = 0;
@@ -57,6 +59,7 @@ struct Tile {
   int64_t a_next_row = 0;
   const T* const* next_b = nullptr;  // Null, or by segment: null, or rows, b_next_step apart.
   int64_t b_next_step = 0;
+  int64_t b_next_rows = kPrefetchRows;  // Every kPrefetchSteps of a segment.
 };
 
 // Copies a strided matrix into rows of T, widening, with zeros up to `padded_columns`.
@@ -94,14 +97,19 @@ struct VectorTimesColumns {
   int64_t columns = 0, k = 0;
 };
 
+// Groups have 1, 2, 4, ... channels in, and as many out.
+inline constexpr int kGroupSizes = 4;
+constexpr int64_t group_size(int number) { return int64_t{1} << number; }
+
 // One tap of a depthwise convolution, in elements.
 struct DepthwiseTap {
   int64_t in = 0;      // From Depthwise::in.
   int64_t weight = 0;  // From Depthwise::weight.
 };
 
-// Output pixels in a line that see the same taps, at most kBlock of them: out(pixel, channel) = sum
-// over taps of in(pixel, channel) * weight(channel), with contiguous channels.
+// Output pixels in a line that see the same taps: out(pixel, channel) = sum over taps and the
+// channels c of the group of in(pixel, c) * weight(c, channel), at most kBlock terms, with
+// contiguous channels. A tap of the weights has a row for each c.
 struct Depthwise {
   const void* in = nullptr;
   int64_t in_pixel = 0;
@@ -113,9 +121,9 @@ struct Depthwise {
   int64_t pixels = 0, channels = 0;
 };
 
-// Sums of a few taps over pixels in a line: sum(tap, channel) += in(pixel, tap, channel) *
-// by(pixel, channel), one chain for each sum. `weight` of a tap is the place of its sums, which
-// have room for whole vectors of channels.
+// Sums of a few taps over pixels in a line: sum(tap, c, channel) += in(pixel, tap, c) * by(pixel,
+// channel) for each channel c of the group, one chain for each sum. `weight` of a tap is the place
+// of its sums, a row of `sums_row` for each c, which have room for whole vectors of channels.
 template <class T>
 struct DepthwiseSums {
   const void* in = nullptr;
@@ -125,6 +133,7 @@ struct DepthwiseSums {
   const DepthwiseTap* taps = nullptr;
   int64_t tap_count = 0;
   T* sums = nullptr;
+  int64_t sums_row = 0;
   int64_t pixels = 0, channels = 0;
 };
 
@@ -162,12 +171,13 @@ struct KernelSet {
   void (*round_bf16)(const T* from, uint16_t* to, int64_t count) = nullptr;
   void (*distances[kMaxVectors])(const DistanceTile<T>&) = {};  // kDistanceRows; by vectors - 1.
   void (*distances_of_row[kMaxVectors])(const DistanceTile<T>&) = {};  // One row.
-  void (*depthwise)(const Depthwise&) = nullptr;                       // Elements of T.
-  void (*depthwise_f16)(const Depthwise&) = nullptr;                   // These two only for float.
-  void (*depthwise_bf16)(const Depthwise&) = nullptr;
-  void (*depthwise_sums)(const DepthwiseSums<T>&) = nullptr;      // Of floats.
-  void (*depthwise_sums_f16)(const DepthwiseSums<T>&) = nullptr;  // These two only for float.
-  void (*depthwise_sums_bf16)(const DepthwiseSums<T>&) = nullptr;
+  // By number of the group's size; null where it is more than the lanes of a vector.
+  void (*depthwise[kGroupSizes])(const Depthwise&) = {};      // Elements of T.
+  void (*depthwise_f16[kGroupSizes])(const Depthwise&) = {};  // These two only for float.
+  void (*depthwise_bf16[kGroupSizes])(const Depthwise&) = {};
+  void (*depthwise_sums[kGroupSizes])(const DepthwiseSums<T>&) = {};      // Of floats.
+  void (*depthwise_sums_f16[kGroupSizes])(const DepthwiseSums<T>&) = {};  // Only for float.
+  void (*depthwise_sums_bf16[kGroupSizes])(const DepthwiseSums<T>&) = {};
   void (*rows_times_vector)(const RowsTimesVector<T>&) = nullptr;
   void (*vector_times_columns)(const VectorTimesColumns<T>&) = nullptr;
 };

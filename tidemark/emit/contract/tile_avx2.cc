@@ -29,6 +29,14 @@ struct Floats {
     asm("vfmadd231ps %2, %1, %0" : "+x"(sum) : "x"(a), "x"(b));
   }
 
+  using Places = __m256i;
+  static Places places(int each, int i) {
+    const __m256i lanes = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
+    return _mm256_add_epi32(_mm256_and_si256(lanes, _mm256_set1_epi32(-each)),
+                            _mm256_set1_epi32(i));
+  }
+  static V pick(V v, Places places) { return _mm256_permutevar8x32_ps(v, places); }
+
   // There are no masked loads of 16-bit elements: a part of a vector goes through an array.
   static __m128i load_halves(const uint16_t* p, int64_t count) {
     if (count >= kLanes) return _mm_loadu_si128(reinterpret_cast<const __m128i*>(p));
@@ -150,6 +158,17 @@ struct Doubles {
   static V add(V a, V b) { return _mm256_add_pd(a, b); }
   static void add_product(V a, V b, V& sum) {
     asm("vfmadd231pd %2, %1, %0" : "+x"(sum) : "x"(a), "x"(b));
+  }
+
+  // Of halves of lanes, which can be picked from anywhere.
+  using Places = __m256i;
+  static Places places(int each, int i) {
+    const __m256i halves = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
+    return _mm256_add_epi32(_mm256_and_si256(halves, _mm256_set1_epi32(1 - 2 * each)),
+                            _mm256_set1_epi32(2 * i));
+  }
+  static V pick(V v, Places places) {
+    return _mm256_castps_pd(_mm256_permutevar8x32_ps(_mm256_castpd_ps(v), places));
   }
 
   static constexpr int kTurned = 2;

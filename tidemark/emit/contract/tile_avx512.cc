@@ -63,6 +63,14 @@ struct Floats {
   static V fma(V a, V b, V c) { return _mm512_fmadd_ps(a, b, c); }
   static V add(V a, V b) { return _mm512_add_ps(a, b); }
 
+  using Places = __m512i;
+  static Places places(int each, int i) {
+    const __m512i lanes = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+    return _mm512_add_epi32(_mm512_and_si512(lanes, _mm512_set1_epi32(-each)),
+                            _mm512_set1_epi32(i));
+  }
+  static V pick(V v, Places places) { return _mm512_permutexvar_ps(places, v); }
+
   static Mask mask_up_to(int64_t count) {
     return count >= kLanes ? static_cast<Mask>(0xffff) : mask(static_cast<int>(count));
   }
@@ -178,6 +186,14 @@ struct Doubles {
   static void store(T* p, V v, Mask m) { _mm512_mask_storeu_pd(p, m, v); }
   static V fma(V a, V b, V c) { return _mm512_fmadd_pd(a, b, c); }
   static V add(V a, V b) { return _mm512_add_pd(a, b); }
+
+  using Places = __m512i;
+  static Places places(int each, int i) {
+    const __m512i lanes = _mm512_setr_epi64(0, 1, 2, 3, 4, 5, 6, 7);
+    return _mm512_add_epi64(_mm512_and_si512(lanes, _mm512_set1_epi64(-each)),
+                            _mm512_set1_epi64(i));
+  }
+  static V pick(V v, Places places) { return _mm512_permutexvar_pd(places, v); }
 
   static constexpr int kTurned = 2;
   template <class Chains>

@@ -6,7 +6,8 @@
 // store, store(p, v, mask), fma, add, transpose(V (&)[kLanes]), round_f16, round_bf16; and
 // load_turned(chains, k, V (&columns)[kTurned]): columns[i] has chains.at(lane)[k + i]. Where
 // narrower vectors cost less, S::Narrow is such an S of half as many lanes, with of(V), the low
-// half of a vector; else it is S.
+// half of a vector; else it is S. Where kLanes > 1: Places, which number lanes; places(n, i) has
+// for each lane the i-th of its n neighbours, and pick(v, places) has those lanes of v.
 #pragma once
 
 #include <cstdint>
@@ -76,11 +77,22 @@ void tile(const Tile<typename S::T>& t) {
   constexpr int kLast = kLanes * kFull;
   V sums[kRows][kVectors];
   typename L::V last_sums[kRows];
-  TIDEMARK_UNROLL
-  for (int r = 0; r < kRows; ++r) {
+  const typename L::Mask mask = L::mask(t.last_lanes);
+  if (t.from != nullptr) {
     TIDEMARK_UNROLL
-    for (int v = 0; v < kFull; ++v) sums[r][v] = S::zero();
-    last_sums[r] = L::zero();
+    for (int r = 0; r < kRows; ++r) {
+      const T* const from = t.from + r * t.from_row;
+      TIDEMARK_UNROLL
+      for (int v = 0; v < kFull; ++v) sums[r][v] = S::load(from + v * kLanes);
+      last_sums[r] = L::load(from + kLast, mask);
+    }
+  } else {
+    TIDEMARK_UNROLL
+    for (int r = 0; r < kRows; ++r) {
+      TIDEMARK_UNROLL
+      for (int v = 0; v < kFull; ++v) sums[r][v] = S::zero();
+      last_sums[r] = L::zero();
+    }
   }
   // Prefetches c during the sums, since stores that miss would delay the next tile.
   TIDEMARK_UNROLL
@@ -88,7 +100,6 @@ void tile(const Tile<typename S::T>& t) {
     TIDEMARK_UNROLL
     for (int v = 0; v < kVectors; ++v) __builtin_prefetch(t.c + r * t.c_row + v * kLanes, 1, 3);
   }
-  const typename L::Mask mask = L::mask(t.last_lanes);
   const int64_t a_row = t.a_row, a_step = t.a_step, b_step = t.b_step;
   const int64_t a_next_row = t.a_next_row;
   constexpr int kPointers = pointers_of(kRows);
@@ -110,7 +121,7 @@ void tile(const Tile<typename S::T>& t) {
       for (int r = 0; r < kRows; ++r) __builtin_prefetch(next_a + r * a_next_row, 0, 3);
       next_a += kPrefetchSteps * a_step;
       if (next_b != nullptr) {
-        for (int r = 0; r < kPrefetchRows; ++r) {
+        for (int64_t r = 0; r < t.b_next_rows; ++r) {
           TIDEMARK_UNROLL
           for (int v = 0; v < kVectors; ++v) __builtin_prefetch(next_b + v * kLanes, 0, 2);
           next_b += t.b_next_step;
@@ -340,8 +351,42 @@ void copy(const BlockCopy<typename S::T>& block) {
   }
 }
 
+struct NoPlaces {};
+template <class S, int kEach>
+[[gnu::always_inline]] inline auto places_in_group(int c) {
+  if constexpr (S::kLanes > 1 && kEach > 1) {
+    return S::places(kEach, c);
+  } else {
+    return NoPlaces{};
+  }
+}
+
+// Channel c of the group of each lane, for groups of kEach channels: `own` are the channels of the
+// lanes. A vector of one lane reads it from memory.
+template <class S, class Load, int kEach>
+class OfGroup {
+ public:
+  OfGroup() {
+    TIDEMARK_UNROLL
+    for (int c = 0; c < kEach; ++c) places_[c] = places_in_group<S, kEach>(c);
+  }
+  [[gnu::always_inline]] typename S::V channel(typename S::V own, const typename Load::From* from,
+                                               int64_t at, int c) const {
+    if constexpr (kEach == 1) {
+      return own;
+    } else if constexpr (S::kLanes > 1) {
+      return S::pick(own, places_[c]);
+    } else {
+      return Load::load(from - at % kEach + c, 1);
+    }
+  }
+
+ private:
+  decltype(places_in_group<S, kEach>(0)) places_[kEach];
+};
+
 // Several pixels share each load of a weight.
-template <class S, class Load, int kPixels>
+template <class S, class Load, int kEach, int kPixels>
 void depthwise_pixels(const Depthwise& d, int64_t first) {
   using From = typename Load::From;
   using V = typename S::V;
@@ -352,48 +397,72 @@ void depthwise_pixels(const Depthwise& d, int64_t first) {
   const From* const in = static_cast<const From*>(d.in) + first * in_pixel;
   const From* const weight = static_cast<const From*>(d.weight);
   From* const out = static_cast<From*>(d.out) + first * out_pixel;
+  const OfGroup<S, Load, kEach> group;
   for (int64_t channel = 0; channel < channels; channel += S::kLanes) {
     const int64_t have = channels - channel;
     V sums[kPixels];
     TIDEMARK_UNROLL
     for (int p = 0; p < kPixels; ++p) sums[p] = S::zero();
     for (int64_t t = 0; t < tap_count; ++t) {
-      const V factor = Load::load(weight + taps[t].weight + channel, have);
+      const From* const factors = weight + taps[t].weight + channel;
       const From* const from = in + taps[t].in + channel;
-      TIDEMARK_UNROLL
-      for (int p = 0; p < kPixels; ++p)
-        sums[p] = S::fma(Load::load(from + p * in_pixel, have), factor, sums[p]);
+      if constexpr (kEach == 1) {
+        const V factor = Load::load(factors, have);
+        TIDEMARK_UNROLL
+        for (int p = 0; p < kPixels; ++p)
+          sums[p] = S::fma(Load::load(from + p * in_pixel, have), factor, sums[p]);
+      } else {
+        V own[kPixels];
+        TIDEMARK_UNROLL
+        for (int p = 0; p < kPixels; ++p) own[p] = Load::load(from + p * in_pixel, have);
+        TIDEMARK_UNROLL
+        for (int c = 0; c < kEach; ++c) {
+          const V factor = Load::load(factors + c * channels, have);
+          TIDEMARK_UNROLL
+          for (int p = 0; p < kPixels; ++p) {
+            const V x = group.channel(own[p], from + p * in_pixel, channel, c);
+            sums[p] = S::fma(x, factor, sums[p]);
+          }
+        }
+      }
     }
     TIDEMARK_UNROLL
     for (int p = 0; p < kPixels; ++p) Load::store(out + p * out_pixel + channel, sums[p], have);
   }
 }
 
-template <class S, class Load>
+template <class S, class Load, int kEach>
 void depthwise(const Depthwise& d) {
   constexpr int kTogether = 6;
   int64_t pixel = 0;
   for (; pixel + kTogether <= d.pixels; pixel += kTogether)
-    depthwise_pixels<S, Load, kTogether>(d, pixel);
-  for (; pixel < d.pixels; ++pixel) depthwise_pixels<S, Load, 1>(d, pixel);
+    depthwise_pixels<S, Load, kEach, kTogether>(d, pixel);
+  for (; pixel < d.pixels; ++pixel) depthwise_pixels<S, Load, kEach, 1>(d, pixel);
 }
 
 // A few taps of a few vectors of channels, over all pixels. kWhole: they are whole vectors.
-template <class S, class Load, int kTaps, int kVectors, bool kWhole>
+template <class S, class Load, int kEach, int kTaps, int kVectors, bool kWhole>
 void sum_taps(const DepthwiseSums<typename S::T>& d, const DepthwiseTap* taps, int64_t channel) {
   using From = typename Load::From;
   using V = typename S::V;
   constexpr int64_t kLanes = S::kLanes;
   const int64_t have = kWhole ? kLanes : d.channels - channel;
-  const int64_t in_pixel = d.in_pixel, by_pixel = d.by_pixel;
+  const int64_t in_pixel = d.in_pixel, by_pixel = d.by_pixel, sums_row = d.sums_row;
   typename S::T* const to = d.sums + channel;
-  V sums[kTaps][kVectors];
+  const OfGroup<S, Load, kEach> group;
+  V sums[kTaps][kEach][kVectors];
   int64_t offsets[kTaps];
+  const auto place = [&](int t, int c, int v) {
+    return to + taps[t].weight + c * sums_row + v * kLanes;
+  };
   TIDEMARK_UNROLL
   for (int t = 0; t < kTaps; ++t) {
     offsets[t] = taps[t].in;
     TIDEMARK_UNROLL
-    for (int v = 0; v < kVectors; ++v) sums[t][v] = S::load(to + taps[t].weight + v * kLanes);
+    for (int c = 0; c < kEach; ++c) {
+      TIDEMARK_UNROLL
+      for (int v = 0; v < kVectors; ++v) sums[t][c][v] = S::load(place(t, c, v));
+    }
   }
   const From* in = static_cast<const From*>(d.in) + channel;
   const From* by = static_cast<const From*>(d.by) + channel;
@@ -404,42 +473,56 @@ void sum_taps(const DepthwiseSums<typename S::T>& d, const DepthwiseTap* taps, i
     TIDEMARK_UNROLL
     for (int t = 0; t < kTaps; ++t) {
       TIDEMARK_UNROLL
-      for (int v = 0; v < kVectors; ++v)
-        sums[t][v] = S::fma(Load::load(in + offsets[t] + v * kLanes, have), factors[v], sums[t][v]);
+      for (int v = 0; v < kVectors; ++v) {
+        const From* const from = in + offsets[t] + v * kLanes;
+        const V own = Load::load(from, have);
+        TIDEMARK_UNROLL
+        for (int c = 0; c < kEach; ++c) {
+          const V x = group.channel(own, from, channel + v * kLanes, c);
+          sums[t][c][v] = S::fma(x, factors[v], sums[t][c][v]);
+        }
+      }
     }
   }
   TIDEMARK_UNROLL
   for (int t = 0; t < kTaps; ++t) {
     TIDEMARK_UNROLL
-    for (int v = 0; v < kVectors; ++v) S::store(to + taps[t].weight + v * kLanes, sums[t][v]);
+    for (int c = 0; c < kEach; ++c) {
+      TIDEMARK_UNROLL
+      for (int v = 0; v < kVectors; ++v) S::store(place(t, c, v), sums[t][c][v]);
+    }
   }
 }
 
 // Eight to twelve chains keep two fma units busy.
-template <class S, class Load, int kTaps>
+template <class S, class Load, int kEach, int kTaps>
 void sum_channels(const DepthwiseSums<typename S::T>& d, const DepthwiseTap* taps) {
-  constexpr int kVectors = kTaps <= 3 ? 4 : 2;
+  constexpr int kChains = kTaps * kEach;
+  constexpr int kVectors = kChains <= 3 ? 4 : kChains <= 6 ? 2 : 1;
   constexpr int64_t kLanes = S::kLanes;
   int64_t channel = 0;
   for (; channel + kVectors * kLanes <= d.channels; channel += kVectors * kLanes)
-    sum_taps<S, Load, kTaps, kVectors, true>(d, taps, channel);
+    sum_taps<S, Load, kEach, kTaps, kVectors, true>(d, taps, channel);
   for (; channel + kLanes <= d.channels; channel += kLanes)
-    sum_taps<S, Load, kTaps, 1, true>(d, taps, channel);
-  if (channel < d.channels) sum_taps<S, Load, kTaps, 1, false>(d, taps, channel);
+    sum_taps<S, Load, kEach, kTaps, 1, true>(d, taps, channel);
+  if (channel < d.channels) sum_taps<S, Load, kEach, kTaps, 1, false>(d, taps, channel);
 }
 
-// All taps, in groups of as nearly as possible the same number.
-template <class S, class Load>
+// All taps, in parts of as nearly as possible the same number.
+template <class S, class Load, int kEach>
 void depthwise_sums(const DepthwiseSums<typename S::T>& d) {
   using Sum = void (*)(const DepthwiseSums<typename S::T>&, const DepthwiseTap*);
-  constexpr int64_t kMost = 6;
-  static constexpr Sum kSums[kMost] = {&sum_channels<S, Load, 1>, &sum_channels<S, Load, 2>,
-                                       &sum_channels<S, Load, 3>, &sum_channels<S, Load, 4>,
-                                       &sum_channels<S, Load, 5>, &sum_channels<S, Load, 6>};
-  int64_t groups = (d.tap_count + kMost - 1) / kMost;
-  for (int64_t tap = 0; tap < d.tap_count; --groups) {
-    const int64_t count = (d.tap_count - tap + groups - 1) / groups;
-    kSums[count - 1](d, d.taps + tap);
+  constexpr int kMost = kEach == 1 ? 6 : kEach == 2 ? 5 : kEach == 4 ? 3 : 1;
+  struct Sums {
+    Sum of[kMost];
+  };
+  static constexpr Sums kSums = []<int... t>(std::integer_sequence<int, t...>) {
+    return Sums{{&sum_channels<S, Load, kEach, t + 1>...}};
+  }(std::make_integer_sequence<int, kMost>{});
+  int64_t parts = (d.tap_count + kMost - 1) / kMost;
+  for (int64_t tap = 0; tap < d.tap_count; --parts) {
+    const int64_t count = (d.tap_count - tap + parts - 1) / parts;
+    kSums.of[count - 1](d, d.taps + tap);
     tap += count;
   }
 }
@@ -629,6 +712,31 @@ constexpr void add_tiles(KernelSet<typename S::T>& set) {
   }
 }
 
+// Lanes of a vector can only be picked from that vector.
+template <class S, int kNumber>
+inline constexpr bool holds_group = S::kLanes == 1 || group_size(kNumber) <= S::kLanes;
+
+template <class S, class Load>
+constexpr void add_depthwise(void (*(&to)[kGroupSizes])(const Depthwise&)) {
+  [&]<int... i>(std::integer_sequence<int, i...>) {
+    const auto add = [&]<int kNumber>(std::integral_constant<int, kNumber>) {
+      if constexpr (holds_group<S, kNumber>) to[kNumber] = &depthwise<S, Load, group_size(kNumber)>;
+    };
+    (add(std::integral_constant<int, i>{}), ...);
+  }(std::make_integer_sequence<int, kGroupSizes>{});
+}
+
+template <class S, class Load>
+constexpr void add_depthwise_sums(void (*(&to)[kGroupSizes])(const DepthwiseSums<typename S::T>&)) {
+  [&]<int... i>(std::integer_sequence<int, i...>) {
+    const auto add = [&]<int kNumber>(std::integral_constant<int, kNumber>) {
+      if constexpr (holds_group<S, kNumber>)
+        to[kNumber] = &depthwise_sums<S, Load, group_size(kNumber)>;
+    };
+    (add(std::integral_constant<int, i>{}), ...);
+  }(std::make_integer_sequence<int, kGroupSizes>{});
+}
+
 // kRows...: the tallest tile for one vector, for two, ...
 template <class S, int... kRows>
 constexpr KernelSet<typename S::T> make_kernel_set() {
@@ -642,9 +750,9 @@ constexpr KernelSet<typename S::T> make_kernel_set() {
     (add_tiles<S, v + 1, kRows>(set), ...);
   }(std::make_integer_sequence<int, sizeof...(kRows)>{});
   set.copy = &copy<S, Plain<S>>;
-  set.depthwise = &depthwise<S, Plain<S>>;
+  add_depthwise<S, Plain<S>>(set.depthwise);
   if constexpr (std::is_floating_point_v<typename S::T>) {
-    set.depthwise_sums = &depthwise_sums<S, Plain<S>>;
+    add_depthwise_sums<S, Plain<S>>(set.depthwise_sums);
     [&]<int... v>(std::integer_sequence<int, v...>) {
       ((set.distances[v] = &distances<S, kDistanceRows, v + 1>), ...);
       ((set.distances_of_row[v] = &distances<S, 1, v + 1>), ...);
@@ -653,10 +761,10 @@ constexpr KernelSet<typename S::T> make_kernel_set() {
   if constexpr (std::is_same_v<typename S::T, float>) {
     set.copy_f16 = &copy<S, FromF16<S>>;
     set.copy_bf16 = &copy<S, FromBf16<S>>;
-    set.depthwise_f16 = &depthwise<S, FromF16<S>>;
-    set.depthwise_bf16 = &depthwise<S, FromBf16<S>>;
-    set.depthwise_sums_f16 = &depthwise_sums<S, FromF16<S>>;
-    set.depthwise_sums_bf16 = &depthwise_sums<S, FromBf16<S>>;
+    add_depthwise<S, FromF16<S>>(set.depthwise_f16);
+    add_depthwise<S, FromBf16<S>>(set.depthwise_bf16);
+    add_depthwise_sums<S, FromF16<S>>(set.depthwise_sums_f16);
+    add_depthwise_sums<S, FromBf16<S>>(set.depthwise_sums_bf16);
     set.round_f16 = &round_f16<S>;
     set.round_bf16 = &round_bf16<S>;
   }

@@ -126,7 +126,21 @@ ScopedValues pull_back(RegionScope* scope, int32_t number, const ScopeBuilder& i
 
 namespace {
 
-uint32_t read_on_graph(const OpDef& op, const Attrs& attrs, std::span<const TensorType> operands,
+bool is_chain(const Graph& graph) {
+  int steps = 0;
+  for (const int32_t number : graph.body().nodes) {
+    const Node& node = graph.nodes[static_cast<size_t>(number)];
+    if (node.op == nullptr) return false;
+    const Family family = node.op->family;
+    if (family == Family::pointwise || family == Family::reduce || family == Family::row)
+      ++steps;
+    else if (family != Family::view && family != Family::source)
+      return false;
+  }
+  return steps > 1;
+}
+
+RuleForm form_on_graph(const OpDef& op, const Attrs& attrs, std::span<const TensorType> operands,
                        std::span<const TensorType> results, const std::vector<bool>& wanted) {
   Graph graph;
   GraphBuilder builder(graph, Graph::kBody, Source::none());
@@ -143,39 +157,39 @@ uint32_t read_on_graph(const OpDef& op, const Attrs& attrs, std::span<const Tens
     if (found) graph.body().results.push_back(found.value);
   remove_dead(graph);
   const std::vector<int32_t> uses = count_uses(graph);
-  uint32_t read = 0;
+  RuleForm form{.is_chain = is_chain(graph)};
   for (size_t i = 0; i < operands.size() + results.size(); ++i) {
     const int32_t parameter = graph.body().parameters[i + results.size()].node;
-    if (uses[static_cast<size_t>(parameter)] > 0) read |= uint32_t{1} << i;
+    if (uses[static_cast<size_t>(parameter)] > 0) form.read |= uint32_t{1} << i;
   }
-  return read;
+  return form;
 }
 
-// A bounded cache of what rules read, by call of an op. There are several tables, to reduce
+// A bounded cache of the forms of rules, by call of an op. There are several tables, to reduce
 // contention between threads. Never destroyed: destructors of users' thread_local and static
 // objects may still use tapes.
-class KnownReads {
+class KnownForms {
  public:
-  static KnownReads& of(const OpDef& op) {
+  static KnownForms& of(const OpDef& op) {
     constexpr size_t kTables = 16;
-    static constinit MadeOnce<KnownReads> tables[kTables];
+    static constinit MadeOnce<KnownForms> tables[kTables];
     return tables[reinterpret_cast<uintptr_t>(&op) / alignof(OpDef) / 8 % kTables].get();
   }
-  std::optional<uint32_t> find(const std::vector<int64_t>& key) {
+  std::optional<RuleForm> find(const std::vector<int64_t>& key) {
     const std::lock_guard guard(lock_);
-    const auto found = reads_.find(key);
-    return found == reads_.end() ? std::nullopt : std::optional(found->second);
+    const auto found = forms_.find(key);
+    return found == forms_.end() ? std::nullopt : std::optional(found->second);
   }
-  void add(std::vector<int64_t> key, uint32_t read) {
+  void add(std::vector<int64_t> key, const RuleForm& form) {
     constexpr size_t kMost = 1024;
     const std::lock_guard guard(lock_);
-    if (reads_.size() >= kMost) reads_.clear();
-    reads_.emplace(std::move(key), read);
+    if (forms_.size() >= kMost) forms_.clear();
+    forms_.emplace(std::move(key), form);
   }
 
  private:
   Mutex lock_;
-  std::map<std::vector<int64_t>, uint32_t> reads_;
+  std::map<std::vector<int64_t>, RuleForm> forms_;
 };
 
 }  // namespace
@@ -184,9 +198,9 @@ bool gives_rows(const OpDef& op, const Attrs& attrs) {
   return op.looks_up && attrs.read().integer() == 0;
 }
 
-uint32_t read_by_rule(const OpDef& op, const Attrs& attrs, std::span<const TensorType> operands,
+RuleForm form_of_rule(const OpDef& op, const Attrs& attrs, std::span<const TensorType> operands,
                       std::span<const TensorType> results, const std::vector<bool>& wanted) {
-  if (op.view != nullptr || op.grad == nullptr) return 0;
+  if (op.view != nullptr || op.grad == nullptr) return {};
   // Everything that a rule can depend on, including sizes and attributes. For example, the gradient
   // of a product of one element reads nothing.
   std::vector<int64_t> key = {reinterpret_cast<intptr_t>(&op)};
@@ -205,11 +219,11 @@ uint32_t read_by_rule(const OpDef& op, const Attrs& attrs, std::span<const Tenso
   for (const TensorType& type : results) add_type(type);
   key.insert(key.end(), attrs.words().begin(), attrs.words().end());
   add_sizes(attrs.sizes());
-  KnownReads& known = KnownReads::of(op);
-  if (const std::optional<uint32_t> found = known.find(key)) return *found;
-  const uint32_t read = read_on_graph(op, attrs, operands, results, wanted);
-  known.add(std::move(key), read);
-  return read;
+  KnownForms& known = KnownForms::of(op);
+  if (const std::optional<RuleForm> found = known.find(key)) return *found;
+  const RuleForm form = form_on_graph(op, attrs, operands, results, wanted);
+  known.add(std::move(key), form);
+  return form;
 }
 
 }  // namespace tidemark::passes

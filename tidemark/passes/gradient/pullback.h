@@ -28,9 +28,14 @@ std::vector<Term> apply_rule(const RuleApplication& application, std::vector<Ter
 ScopedValues pull_back(RegionScope* scope, int32_t node, const ScopeBuilder& into,
                        const ScopedValues& gradients, const std::vector<bool>& wanted);
 
-// Which values the rule reads for these operands: a bit for each operand, then one for each result.
-// Found by running the rule once on a graph and removing dead nodes.
-uint32_t read_by_rule(const OpDef& op, const Attrs& attrs, std::span<const TensorType> operands,
+// A rule for certain operands: found by running it once on a graph and removing dead nodes.
+struct RuleForm {
+  uint32_t read = 0;  // The values that it reads: a bit for each operand, then for each result.
+  // Whether it is a chain of several elementwise ops and sums: passes over memory that a program
+  // would make one of.
+  bool is_chain = false;
+};
+RuleForm form_of_rule(const OpDef& op, const Attrs& attrs, std::span<const TensorType> operands,
                       std::span<const TensorType> results, const std::vector<bool>& wanted);
 
 // Whether the gradient of the first operand may stay row-sparse, with rows at the indices of the

@@ -92,7 +92,7 @@ std::vector<TensorType> residuals_of_trip(const Graph& graph, const Node& loop) 
       wanted.push_back(is_differentiable(types.back().dtype));
     }
     if (std::find(wanted.begin(), wanted.end(), true) == wanted.end()) continue;
-    const uint32_t bits = read_by_rule(*node.op, node.attrs, types, node.results, wanted);
+    const uint32_t bits = form_of_rule(*node.op, node.attrs, types, node.results, wanted).read;
     const size_t inputs = types.size();
     for (size_t i = 0; i < inputs + node.results.size(); ++i)
       if ((bits >> i & 1) != 0)

@@ -212,6 +212,56 @@ TEST_F(Contract, FollowsItsMeaningOverBlocksOfRowsAndGroupsOfPanels) {
   }
 }
 
+// Few rows times long rows: B is read in slabs, and the chains of a block wait between them.
+TEST_F(Contract, FollowsItsMeaningWhereChainsWait) {
+  for (const DType dtype : {DType::f32, DType::f64, DType::i32}) {
+    for (const int64_t k : {64, 65, 300, 577}) {
+      for (const int64_t m : {2, 8, 14, 33}) {
+        run_and_check({.m = m, .n = 391, .k = k, .dtype = dtype, .batch = 2, .c_gap = 3});
+      }
+      run_and_check({.m = 8, .n = 3000, .k = k, .b = Layout::padded, .dtype = dtype});
+      run_and_check({.m = 5,
+                     .n = 200,
+                     .k = k,
+                     .a = Layout::columns,
+                     .b = Layout::flipped_rows,
+                     .dtype = dtype});
+      if (HasFatalFailure()) return;
+    }
+  }
+}
+
+TEST_F(Contract, AddsBlocksToWhatIsThere) {
+  for (const int64_t m : {3, 9, 60}) {
+    Trial trial({.m = m, .n = 391, .k = 700});
+    trial.run();
+    const std::vector<std::byte> at_once = trial.result();
+    Contraction part = trial.contraction();
+    const auto run_part = [&] {
+      GuardedBytes scratch(contract_scratch_bytes(part, num_threads()));
+      contract(part, num_threads(), scratch.data());
+    };
+    part.k = 256;
+    run_part();
+    part.a.data += 256 * sizeof(float);
+    part.b.data += 256 * 391 * sizeof(float);
+    part.k = 700 - 256;
+    part.add = true;
+    run_part();
+    EXPECT_EQ(trial.result(), at_once) << m;
+  }
+}
+
+// A row has several stretches, the last of them short.
+TEST_F(Contract, FollowsItsMeaningAlongLongRows) {
+  for (const DType dtype : {DType::f32, DType::f64, DType::i32}) {
+    for (const int64_t k : {1024, 2300}) {
+      run_and_check({.m = 37, .n = 1, .k = k, .dtype = dtype});
+      run_and_check({.m = 1, .n = 19, .k = k, .b = Layout::padded_columns, .dtype = dtype});
+    }
+  }
+}
+
 TEST_F(Contract, TakesEveryLayout) {
   for (const auto side : {GuardedBytes::Side::behind, GuardedBytes::Side::before}) {
     for (const Layout a : kLayouts) {
@@ -251,7 +301,8 @@ TEST_F(Contract, GivesTheSameBitsForAnyNumberOfThreads) {
           Case{.m = 1, .n = 500, .k = 260, .b = Layout::columns},
           Case{.m = 1500, .n = 1, .k = 260, .batch = 2},
           Case{.m = 90, .n = 150, .k = 300, .b = Layout::columns},
-          Case{.m = 300, .n = 330, .k = 520, .a = Layout::columns}}) {
+          Case{.m = 300, .n = 330, .k = 520, .a = Layout::columns},
+          Case{.m = 8, .n = 3000, .k = 260}, Case{.m = 20, .n = 700, .k = 260, .batch = 3}}) {
       Case with_dtype = c;
       with_dtype.dtype = dtype;
       Trial trial(with_dtype);

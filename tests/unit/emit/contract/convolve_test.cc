@@ -343,6 +343,28 @@ TEST_F(Convolve, ConvolvesEachChannelAlone) {
   }
 }
 
+// Vectors have channels of several groups, and the last one is not whole.
+TEST_F(Convolve, ConvolvesGroupsOfFewChannels) {
+  for (const DType dtype : {DType::f16, DType::bf16, DType::f32, DType::f64, DType::i32}) {
+    for (const int64_t each : {2, 4, 8}) {
+      for (const int64_t groups : {2, 5, 9}) {
+        for (const int64_t taps : {1, 3, 9}) {
+          Convolution p{.n = 2, .h = 13, .w = 19, .c_in = groups * each, .kh = taps, .kw = taps};
+          p.c_out = p.c_in;
+          p.groups = groups;
+          p.dtype = dtype;
+          p.stride_h = taps == 3 ? 2 : 1;
+          p.dilation_w = taps == 3 ? 2 : 1;
+          p.pad_top = p.pad_left = taps / 2;
+          run_and_check({with_output(p, taps / 2)});
+          run_and_check({with_output(p, taps / 2), 3, 5, 7});
+          if (HasFatalFailure()) return;
+        }
+      }
+    }
+  }
+}
+
 // Volumes, in place and side by side, in every dtype.
 TEST_F(Convolve, FollowsItsMeaningForVolumes) {
   for (const DType dtype :

@@ -194,8 +194,32 @@ TEST_F(KernelGradients, FollowTheirMeaningForGroupsOfSeveralChannels) {
   }
 }
 
+// Vectors have channels of several groups, and the last one is not whole.
+TEST_F(KernelGradients, FollowTheirMeaningForGroupsOfFewChannels) {
+  for (const DType dtype : {DType::f32, DType::f64}) {
+    for (const int64_t each : {2, 4, 8}) {
+      for (const int64_t groups : {2, 5, 9}) {
+        for (const int64_t taps : {1, 2, 3, 4}) {
+          Convolution p{.n = 3, .h = 19, .w = 21, .c_in = groups * each};
+          p.kh = taps;
+          p.kw = 5 - taps;
+          p.c_out = p.c_in;
+          p.groups = groups;
+          p.dtype = dtype;
+          p.stride_w = taps == 3 ? 2 : 1;
+          p.dilation_h = taps == 3 ? 2 : 1;
+          p.pad_top = p.pad_left = taps / 2;
+          run_and_check(p);
+          run_and_check(p, 3);
+          if (HasFatalFailure()) return;
+        }
+      }
+    }
+  }
+}
+
 TEST_F(KernelGradients, HaveTheSameBitsForAnyNumberOfThreads) {
-  for (const int64_t groups : {8, 72}) {
+  for (const int64_t groups : {8, 18, 72}) {
     for (const DType dtype : {DType::f32, DType::f64}) {
       Convolution p{.n = 5, .h = 25, .w = 26, .c_in = 72, .kh = 3, .kw = 3, .c_out = 72};
       p.groups = groups;
