@@ -46,6 +46,7 @@ inline constexpr AttrDef kIntegersAttrs[] = {{"shape", AttrKind::sizes, AttrRole
 
 inline constexpr std::string_view kNoOperand = "it has no operand to differentiate by";
 inline constexpr std::string_view kOfAKey = "keys are not differentiable";
+inline constexpr std::string_view kOfADraw = "draws are constants, also by their parameters";
 
 inline constexpr CallDef kArangeCalls[] = {
     {"arange", "stop: tensor", "The numbers from 0 up to, but not including, stop."},
@@ -90,7 +91,7 @@ inline constexpr NamedOp random_by_element = {
     .arity = 2,
     .attrs = kByElementAttrs,
     .infer = rule::infer_draw_by_element,
-    .no_gradient = kOfAKey,
+    .no_gradient = kOfADraw,
     // Uniform draws, as many as each element needs.
     .routine = Routine::random_uniform,
 };
