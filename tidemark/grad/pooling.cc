@@ -99,18 +99,21 @@ class Windows {
     }
     return reshape(cast(arange(taps(), at), DType::i32, at), shape, at);
   }
-  // An element for each tap as an image; zeros where it is cropped.
+  // An element for each tap as an image; zeros where it is cropped. Open sizes are padded, perhaps
+  // by none: to ask whether they are cropped would need a trace for each answer.
   Tensor image_of(const Tensor& tapped, const Shape& image, Source at) const {
     Shape whole;
     for (const Dim size : taps_) whole.push_back(size);
     Padding2 cropped(axes() + 2);
+    bool crops = false;
     for (size_t i = 0; i < axes(); ++i) {
       const auto axis = static_cast<int64_t>(i) + 1;
       whole.set(axis, whole[axis] * window_.size[i]);
       cropped[i + 1] = {0, image[axis] - whole[axis]};
+      crops |= whole[axis].word() != image[axis].word();
     }
     const Tensor inner = reshape(tapped, whole, at);
-    return whole == image ? inner : pad(inner, cropped, 0, at);
+    return crops ? pad(inner, cropped, 0, at) : inner;
   }
   // Each element of a result, at all taps of its window.
   Tensor spread(const Tensor& y, const Shape& image, Source at) const {
