@@ -100,16 +100,6 @@ Tensor norm_of(const Tensor& x, const AxisList& axes, Keep keep) {
 
 }  // namespace detail
 
-Tensor leaky_relu(const Operand& x, double slope, Source at) {
-  const SourceScope scope(at);
-  static constexpr char kSelf = 0;
-  const auto run = [&](const detail::Tensors& given) {
-    const Tensor tensor = as_float(given[0]);
-    return where(tensor >= 0, tensor, tensor * slope);
-  };
-  return detail::composed(detail::Composition(&kSelf).add(slope), {tensor_of(x, at)}, run, at);
-}
-
 namespace {
 
 // A normalisation over the last axis: `body` of the input, scaled.

@@ -358,12 +358,11 @@ Tensor sum_of(const Tensor& image, const Windows& windows, Source at) {
   return detail::run_custom({image}, pool, at)[0];
 }
 
-Tensor mean_of(const Operand& x, const Window& window, ImageLayout layout, Source at) {
-  const SourceScope scope(at);
-  const Tensor given = tensor_of(x, at);
+// Of an image with channels last.
+Tensor mean_of_last(const Tensor& given, const Window& window, Source at) {
   // 16-bit floats and integers are summed in f32.
   const DType wide = given.dtype() == DType::f64 ? DType::f64 : DType::f32;
-  const Tensor image = cast(channels_last(given, layout, at), wide, at);
+  const Tensor image = cast(given, wide, at);
   const Windows windows(type_of(image, at), window, at);
   Tensor total = sum_of(image, windows, at);
   if (!windows.pads()) {
@@ -378,8 +377,21 @@ Tensor mean_of(const Operand& x, const Window& window, ImageLayout layout, Sourc
     const Windows of_flat(type_of(flat, at), window, at);
     total = divide(std::move(total), sum_of(flat, of_flat, at), at);
   }
-  if (is_low_precision(given.dtype())) total = cast(total, given.dtype(), at);
-  return from_channels_last(total, layout, at);
+  return is_low_precision(given.dtype()) ? cast(total, given.dtype(), at) : total;
+}
+
+// Without a tape the sum and its quotient are one program.
+Tensor mean_of(const Operand& x, const Window& window, ImageLayout layout, Source at) {
+  static constexpr char kSelf = 0;
+  const SourceScope scope(at);
+  const Tensor image = channels_last(tensor_of(x, at), layout, at);
+  const auto mean = [&](const detail::Tensors& given) {
+    return mean_of_last(given[0], window, at);
+  };
+  if (detail::is_observed({&image})) return from_channels_last(mean({image}), layout, at);
+  const Windows windows(type_of(image, at), window, at);
+  return from_channels_last(detail::composed(windows.composition(&kSelf), {image}, mean, at),
+                            layout, at);
 }
 
 void check_adaptive(const char* name, const Tensor& image, std::span<const int64_t> sizes,

@@ -3,7 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <functional>
+#include <limits>
 
 #include "tidemark/tidemark.h"
 
@@ -97,11 +99,31 @@ TEST(Composed, KeepsOptionsApart) {
 
 TEST(Composed, IsRecordedOpByOp) {
   const Tensor x = draws({6}, 1);
-  for (int i = 0; i < kMany; ++i) leaky_relu(x, 0.25);
+  for (int i = 0; i < kMany; ++i) mean(x);
   GradientTape tape;
   tape.watch(x);
-  const Tensor slope = tape.gradient(leaky_relu(x, 0.25), x);
-  EXPECT_TRUE(identical(slope, where(x >= 0, ones_like(x), 0.25)));
+  EXPECT_TRUE(identical(tape.gradient(mean(x), x), ones_like(x) / 6));
+}
+
+// Of operands and gradients that are zeros of both signs, infinite or no numbers.
+TEST(Composed, GradientsOfLeakyReluHaveTheBitsOfItsOps) {
+  const float infinity = std::numeric_limits<float>::infinity();
+  const std::vector<float> edges = {0, -0.0F, 2, -3, infinity, -infinity, std::nanf("")};
+  const int64_t count = static_cast<int64_t>(edges.size());
+  const Tensor all = constant(edges);
+  const Tensor x = reshape(repeat(all, count), {count, count});
+  const Tensor g = reshape(tile(all, {count}), {count, count});
+  const auto slope_of = [&](const auto& call) {
+    GradientTape tape;
+    tape.watch(x);
+    const Tensor y = call(x);
+    return tape.gradient(y, x, {.output_gradients = g});
+  };
+  const auto by_ops = [](const Tensor& of) { return where(of >= 0, of, of * 0.25); };
+  const auto at_once = [](const Tensor& of) { return leaky_relu(of, 0.25); };
+  const Tensor expected = slope_of(by_ops);
+  for (int i = 0; i < kMany; ++i) slope_of(at_once);
+  EXPECT_TRUE(identical(slope_of(at_once), expected));
 }
 
 // Composites that a tape records as a whole, ops whose gradient rules are several ops, and pooling.
@@ -115,6 +137,7 @@ const std::vector<Composite>& with_gradients() {
          return sparse_softmax_cross_entropy(arange(x.shape()[0]) % 7, x);
        }},
       {"gelu", [](const Tensor& x, const Tensor& y) { return gelu(x) * y; }},
+      {"leaky_relu", [](const Tensor& x, const Tensor& y) { return leaky_relu(x * y, 0.3) * y; }},
       {"silu", [](const Tensor& x, const Tensor&) { return silu(x); }},
       {"sigmoid", [](const Tensor& x, const Tensor& y) { return sigmoid(x + y); }},
       {"softmax", [](const Tensor& x, const Tensor& y) { return softmax(x, 0) * y; }},

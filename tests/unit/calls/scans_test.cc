@@ -45,6 +45,25 @@ TEST(Scans, InBothDirectionsAndExclusive) {
             (Doubles{9, 4, 1}));
 }
 
+// Rows are scanned several at a time, short ones in another way than long ones.
+TEST(Scans, OfRowsOfEveryLengthAreThoseOfColumns) {
+  for (const DType dtype : {f32, f64, bf16, i32}) {
+    for (const int64_t length : {1, 2, 4, 10, 16, 17, 64, 67}) {
+      for (const int64_t rows : {1, 3, 4, 7, 8, 21}) {
+        SCOPED_TRACE(testing::Message() << dtype << ' ' << rows << " x " << length);
+        const Tensor x = cast(
+            random::uniform({rows, length}, {.low = -3, .high = 3, .key = random::Key(1)}), dtype);
+        const Tensor columns = identity(transpose(x));
+        for (const bool reverse : {false, true}) {
+          const RunningOptions how = {.reverse = reverse};
+          EXPECT_TRUE(identical(cumsum(x, 1, how), transpose(cumsum(columns, 0, how))));
+          EXPECT_TRUE(identical(cumprod(x, 1, how), transpose(cumprod(columns, 0, how))));
+        }
+      }
+    }
+  }
+}
+
 TEST(Scans, LogsumexpDoesNotOverflow) {
   const Tensor x = drawn({3, 50}, 1) * 3;
   EXPECT_TRUE(allclose(cumlogsumexp(x, 1), log(cumsum(exp(x), 1)), {.rtol = 1e-13}).item<bool>());

@@ -1,6 +1,8 @@
 #include "tidemark/emit/library/scan.h"
 
 #include <algorithm>
+#include <cstring>
+#include <type_traits>
 
 #include "tidemark/device/threads.h"
 #include "tidemark/emit/library/arithmetic.h"
@@ -58,9 +60,82 @@ void for_each_line(const Scan& scan, const Carried& start, F f) {
   });
 }
 
+using Four [[gnu::vector_size(16)]] = float;
+constexpr int64_t kFour = 4;
+
+// Rows become columns, and columns rows.
+void turn(Four (&x)[kFour]) {
+  const Four low = __builtin_shufflevector(x[0], x[1], 0, 4, 1, 5);
+  const Four low2 = __builtin_shufflevector(x[2], x[3], 0, 4, 1, 5);
+  const Four high = __builtin_shufflevector(x[0], x[1], 2, 6, 3, 7);
+  const Four high2 = __builtin_shufflevector(x[2], x[3], 2, 6, 3, 7);
+  x[0] = __builtin_shufflevector(low, low2, 0, 1, 4, 5);
+  x[1] = __builtin_shufflevector(low, low2, 2, 3, 6, 7);
+  x[2] = __builtin_shufflevector(high, high2, 0, 1, 4, 5);
+  x[3] = __builtin_shufflevector(high, high2, 2, 3, 6, 7);
+}
+
+Four load_four(const float* from) {
+  Four four;
+  std::memcpy(&four, from, sizeof(four));
+  return four;
+}
+void store_four(float* to, Four four) { std::memcpy(to, &four, sizeof(four)); }
+
+// Four rows side by side, a square of elements at a time.
+template <class Combine>
+void running_four_rows(int64_t count, const float* from, float* to, float start, Combine combine) {
+  Four total = {start, start, start, start};
+  int64_t i = 0;
+  for (; i + kFour <= count; i += kFour) {
+    Four square[kFour] = {load_four(from + i), load_four(from + i + count),
+                          load_four(from + i + 2 * count), load_four(from + i + 3 * count)};
+    turn(square);
+    square[0] = combine(total, square[0]);
+    square[1] = combine(square[0], square[1]);
+    square[2] = combine(square[1], square[2]);
+    square[3] = total = combine(square[2], square[3]);
+    turn(square);
+    store_four(to + i, square[0]);
+    store_four(to + i + count, square[1]);
+    store_four(to + i + 2 * count, square[2]);
+    store_four(to + i + 3 * count, square[3]);
+  }
+  for (; i < count; ++i) {
+    total =
+        combine(total, Four{from[i], from[i + count], from[i + 2 * count], from[i + 3 * count]});
+    to[i] = total[0];
+    to[i + count] = total[1];
+    to[i + 2 * count] = total[2];
+    to[i + 3 * count] = total[3];
+  }
+}
+
+// Rows of a few lines, of which the CPU works on several groups at once.
+template <class Combine>
+void running_short_rows(const Scan& scan, const float* from, float* to, float start,
+                        Combine combine) {
+  const int64_t count = scan.count, bytes = count * size_of(DType::f32);
+  const int64_t grain = std::max<int64_t>(1, kGrainBytes / std::max<int64_t>(1, bytes));
+  device::parallel_for(scan.outer, grain, [&](int64_t begin, int64_t end, int) {
+    int64_t row = begin;
+    for (; row + kFour <= end; row += kFour)
+      running_four_rows(count, from + row * count, to + row * count, start, combine);
+    for (; row < end; ++row) {
+      float last = start;
+      for (int64_t k = row * count; k < (row + 1) * count; ++k)
+        to[k] = last = combine(last, from[k]);
+    }
+  });
+}
+
 template <class T, class Combine>
 void running_rows(const Scan& scan, const T* from, T* to, Wide<T> start, Combine combine) {
   const int64_t count = scan.count, step = scan.reverse ? -1 : 1;
+  if constexpr (std::is_same_v<T, float>) {
+    constexpr int64_t kShort = 4 * kLine;
+    if (count <= kShort && !scan.reverse) return running_short_rows(scan, from, to, start, combine);
+  }
   for_each_line(scan, start, [=](int64_t row, int64_t begin, int64_t end, Wide<T>& carried) {
     Wide<T> total = carried;
     int64_t at = row * count + (step < 0 ? count - 1 - begin : begin);
@@ -166,7 +241,7 @@ void cumsum(const Scan& scan, const std::byte* from, std::byte* to) {
   visit_dtype(scan.dtype, [&](auto element) {
     using T = decltype(element);
     running(scan, reinterpret_cast<const T*>(from), reinterpret_cast<T*>(to), Wide<T>{},
-            [](Wide<T> a, Wide<T> b) { return plus(a, b); });
+            [](auto a, auto b) { return plus(a, b); });
   });
 }
 
@@ -174,7 +249,7 @@ void cumprod(const Scan& scan, const std::byte* from, std::byte* to) {
   visit_dtype(scan.dtype, [&](auto element) {
     using T = decltype(element);
     running(scan, reinterpret_cast<const T*>(from), reinterpret_cast<T*>(to), Wide<T>{1},
-            [](Wide<T> a, Wide<T> b) { return times(a, b); });
+            [](auto a, auto b) { return times(a, b); });
   });
 }
 
