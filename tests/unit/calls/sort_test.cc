@@ -1,6 +1,7 @@
 // sort, argsort and top_k, as users call them. Values for every dtype, layout and axis are the
 // sweep's business; here: the promises about ties, NaNs, gradients, functions and bytes.
 #include <gtest/gtest.h>
+#include <immintrin.h>
 
 #include <algorithm>
 #include <cmath>
@@ -76,6 +77,45 @@ TEST(Sort, LongRowsAreSortedAsTheLibraryOfTheLanguageDoes) {
       EXPECT_EQ(wholes(td::top_k(x, 5).indices), want) << dtype;
     }
   }
+}
+
+// Values of short rows are sorted many rows at a time, unless a row has a NaN or a negative zero.
+TEST(Sort, ManyShortRowsAreSortedAsTheLibraryOfTheLanguageDoes) {
+  for (const int64_t length : {1, 2, 3, 5, 10, 31, 64, 101, 255, 256, 257}) {
+    const int64_t rows = 37;
+    const Tensor spread =
+        td::random::normal({rows, length}, {.dtype = td::f64, .key = td::random::Key(length)});
+    const Tensor numbers = td::abs(td::round(spread * 20)) - 7;  // Many of them equal.
+    const Tensor row = td::reshape(td::arange(rows), {-1, 1});
+    // Row 20 alone has negative zeros and NaNs.
+    const Tensor strange =
+        td::where(row == 20, td::where(numbers == 1, NAN, numbers * -0.5), numbers);
+    for (const td::DType dtype : {td::f64, td::f32, td::f16, td::i64, td::i32, td::u32, td::u8}) {
+      const Tensor x = td::cast(td::is_float(dtype) ? strange : td::abs(numbers), dtype);
+      std::vector<double> elements = td::cast(x, td::f64).to_vector<double>();
+      for (int64_t i = 0; i < rows; ++i)
+        std::stable_sort(
+            elements.begin() + i * length, elements.begin() + (i + 1) * length,
+            [](double a, double b) { return a < b || (std::isnan(b) && !std::isnan(a)); });
+      const Tensor want = td::cast(td::reshape(td::constant(elements), x.shape()), dtype);
+      EXPECT_TRUE(td::identical(td::sort(x), want)) << dtype << " " << length;
+      const Tensor turned = td::transpose(x);
+      EXPECT_TRUE(td::identical(td::sort(turned, 0), td::transpose(want))) << dtype << length;
+      const Tensor down = td::take_along_axis(x, td::argsort(x, 1, {.descending = true}), 1);
+      EXPECT_TRUE(td::identical(td::sort(x, 1, {.descending = true}), down)) << dtype << length;
+    }
+  }
+}
+
+TEST(Sort, DenormalsDifferAlsoWhereTheCallerFlushesThem) {
+  const Tensor x = td::constant({3e-45f, 0.0f, 1e-45f, -1e-45f});
+  const Tensor rows = td::broadcast_to(x, {20, 4});
+  const Tensor want = td::constant({-1e-45f, 0.0f, 1e-45f, 3e-45f});
+  const unsigned before = _mm_getcsr();
+  _mm_setcsr(before | 0x8040U);
+  const Tensor sorted = td::sort(rows);
+  _mm_setcsr(before);
+  EXPECT_TRUE(td::identical(sorted, td::broadcast_to(want, {20, 4})));
 }
 
 TEST(TopK, GivesTheLargestFirstAndWhereTheyStand) {
