@@ -69,8 +69,8 @@ void check_count(const char* kind, const std::string& name, size_t given, size_t
                  wanted == 1 ? "give {h}" : "give {h, c}", at);
 }
 
-const Tensor& output_of(const Tensor& state) { return state; }
-const Tensor& output_of(const LSTMState& state) { return state.h; }
+Tensor output_of(const Tensor& state) { return state; }
+Tensor output_of(const LSTMState& state) { return state.h; }
 
 Tensor chosen(const Tensor& counts, const Tensor& next, const Tensor& state) {
   return where(counts, next, state);

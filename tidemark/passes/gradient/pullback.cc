@@ -114,8 +114,8 @@ ScopedValues pull_back(RegionScope* scope, int32_t number, const ScopeBuilder& i
   RuleBuilder builder(into, node.source);
   std::vector<Term> operands, results, flowing;
   for (const Value input : node.inputs) operands.push_back(builder.add({input, scope}));
-  for (int16_t r = 0; r < std::ssize(node.results); ++r)
-    results.push_back(builder.add({{number, r}, scope}));
+  for (size_t r = 0; r < node.results.size(); ++r)
+    results.push_back(builder.add({{number, static_cast<int16_t>(r)}, scope}));
   for (const ScopedValue gradient : gradients) flowing.push_back(builder.add(gradient));
   ScopedValues found;
   for (const Term term : apply_rule({*node.op, node.attrs, operands, results, node.source},
