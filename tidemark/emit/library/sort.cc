@@ -91,9 +91,9 @@ bool is_sorted_by_digits(const Sorting& work) {
 }
 
 // Short rows whose places nobody wants are sorted many at a time, element i of each beside the
-// others' in one column.
+// others' in one column. An element of a row takes 64 bytes of scratch, 16 by digits.
 constexpr int64_t kColumn = 64;  // Bytes.
-constexpr int64_t kLongInColumns = 256;
+constexpr int64_t kLongInColumns = 128;
 
 bool is_sorted_in_columns(const Sorting& work) {
   const DType dtype = work.x.dtype;
