@@ -39,17 +39,20 @@ class Packer {
   uint64_t word_ = 0;
 };
 
-// Results larger than the last cache use non-temporal stores, which do not evict other data.
+// Whether the result of a pointwise frame, its last buffer, is written by non-temporal stores.
 bool wants_streaming(const Frame& frame, const ArrayRef& result) {
-  const int64_t bytes = result.size() * size_of(result.dtype);
-  if (bytes <= device::caches().l3_bytes ||
-      columns_of(frame, frame.buffers - 1, result.dtype) != Columns::unit)
+  if (frame.axes() != 1 || columns_of(frame, frame.buffers - 1, result.dtype) != Columns::unit)
     return false;
-  // In place this does not pay: the cache line was read anyway.
-  for (int b = 0; b + 1 < frame.buffers; ++b) {
-    if (frame.data[static_cast<size_t>(b)] == result.data) return false;
+  if (reinterpret_cast<uintptr_t>(result.data) % 64 != 0) return false;
+  const auto data = std::span(frame.data).first(static_cast<size_t>(frame.buffers));
+  int64_t touched = 0;
+  for (size_t b = 0; b < data.size(); ++b) {
+    const bool is_new = std::find(data.begin(), data.begin() + b, data[b]) == data.begin() + b;
+    // In place this does not pay: the cache line was read anyway.
+    if (!is_new && b + 1 == data.size()) return false;
+    if (is_new) touched += std::abs(frame.strides[b][0]) * frame.extents[0];
   }
-  return frame.axes() == 1 && reinterpret_cast<uintptr_t>(result.data) % 64 == 0;
+  return outgrows_caches(touched, result.size() * size_of(result.dtype));
 }
 
 bool is_copy(const OpDef& op, std::span<const Input> operands, const ArrayRef& result) {

@@ -143,15 +143,24 @@ bool GroupLaunch::is_stored_once(size_t buffer) const {
   return stores == 1;
 }
 
-// Results larger than the last cache use non-temporal stores, which do not evict other data.
+int64_t GroupLaunch::touched_bytes(size_t buffer) const {
+  if (stays(buffer)) return 0;
+  const BufferPlace& place = geometry_.places[buffer];
+  const Movement& by = geometry_.movements[buffer];
+  int64_t elements = (by.row != 0 ? geometry_.rows : 1) * (by.step != 0 ? geometry_.steps : 1) *
+                     (by.column != 0 ? geometry_.columns : 1);
+  for (size_t axis = 0; axis < geometry_.outer.size(); ++axis)
+    elements *= place.strides[axis] != 0 ? geometry_.outer[axis] : 1;
+  return elements * size_of(group_.buffers[buffer].dtype);
+}
+
 void GroupLaunch::set_streaming() {
-  const int64_t large = device::caches().l3_bytes;
+  int64_t touched = 0;
+  for (size_t b = 0; b < geometry_.places.size(); ++b) touched += touched_bytes(b);
   for (size_t b = 0; b < geometry_.places.size(); ++b) {
     BufferRef& ref = group_.nest.buffers[b];
-    const int64_t bytes =
-        geometry_.outers * geometry_.rows * geometry_.columns * size_of(ref.dtype);
     ref.streaming = group_.buffers[b].kind == GroupBuffer::Kind::result && is_stored_once(b) &&
-                    ref.columns == Columns::unit && bytes > large;
+                    ref.columns == Columns::unit && outgrows_caches(touched, touched_bytes(b));
     streams_ = streams_ || ref.streaming;
   }
 }

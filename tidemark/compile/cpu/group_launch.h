@@ -53,6 +53,7 @@ class GroupLaunch {
                                        std::span<const BufferPlace> places);
   void set_cell_reaches();
   bool is_stored_once(size_t buffer) const;
+  int64_t touched_bytes(size_t buffer) const;
   void set_streaming();
   // How work is cut for a number of threads, and what a worker needs then.
   struct Share {

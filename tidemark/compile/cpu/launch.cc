@@ -4,6 +4,7 @@
 #include <array>
 
 #include "tidemark/compile/workspace.h"
+#include "tidemark/device/cpu/features.h"
 #include "tidemark/emit/llvm/jit.h"
 
 namespace tidemark::compile {
@@ -111,6 +112,11 @@ bool crosses_rows(const Nest& nest) {
 }
 
 }  // namespace
+
+bool outgrows_caches(int64_t touched_bytes, int64_t result_bytes) {
+  const int64_t last = device::caches().l3_bytes;
+  return touched_bytes >= last && result_bytes >= last / 4;
+}
 
 Blocks pointwise_blocks(const NestWork& work, int64_t outers, int64_t rows, int64_t columns,
                         int threads, int64_t piece_work) {

@@ -42,6 +42,11 @@ int64_t column_block(int64_t weight, int64_t rows, int64_t steps, int64_t column
 // The workspace of such a launch besides its stack: scratch for every worker.
 int64_t column_workspace(const Nest& nest, const Frame& frame, int threads);
 
+// Whether a result should be written by non-temporal stores, which neither read its cache lines nor
+// evict others: a kernel that touches more than the last cache holds leaves nothing of the
+// result's beginning there for whoever reads it next. A small result stays, whatever else is read.
+bool outgrows_caches(int64_t touched_bytes, int64_t result_bytes);
+
 // A nest without folds. The frame's last axis holds the columns.
 void launch_pointwise(CachedKernel& kernel, const Frame& frame, std::span<const uint64_t> scalars);
 
