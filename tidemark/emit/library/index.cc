@@ -55,6 +55,22 @@ void visit_size(int64_t bytes, const F& f) {
   }
 }
 
+// Copies a row. One of at most a line takes no call: it is moved in pieces, the last of which ends
+// with the row and may overlap the one before.
+void copy_row(std::byte* to, const std::byte* from, int64_t bytes) {
+  constexpr int64_t kPiece = 16;
+  if (bytes < kPiece || bytes > kLineBytes) {
+    std::memcpy(to, from, static_cast<size_t>(bytes));
+    return;
+  }
+  for (int64_t at = 0; at + kPiece < bytes; at += kPiece) std::memcpy(to + at, from + at, kPiece);
+  std::memcpy(to + bytes - kPiece, from + bytes - kPiece, kPiece);
+}
+template <int64_t kBytes>
+void copy_row(std::byte* to, const std::byte* from, std::integral_constant<int64_t, kBytes>) {
+  std::memcpy(to, from, kBytes);
+}
+
 // Calls f with the function that combines two elements.
 template <class T, class F>
 void with_combination(Combine how, F f) {
@@ -118,8 +134,7 @@ void gather(const std::byte* from, int64_t outer, int64_t size, int64_t inner_by
       const std::byte* const slice = from + begin / indices.count * size * inner_bytes;
       std::byte* const row = to + begin * bytes;
       const auto element = [&](int64_t i) {
-        std::memcpy(row + i * bytes, slice + place(list[first + i], size) * bytes,
-                    static_cast<size_t>(bytes));
+        copy_row(row + i * bytes, slice + place(list[first + i], size) * bytes, bytes);
       };
       // Where most lines of a slice are read, in any order, those of the next one are fetched in
       // their order meanwhile. An address beyond the array does no harm.
