@@ -669,31 +669,33 @@ Value* NestEmitter::integer_power(LaneValue base, LaneValue exponent, DType dtyp
 // ---- Casts
 
 // Floats truncated to integers, saturated, NaN to 0. Of vectors the intrinsics that do so convert
-// one element at a time.
+// one element at a time. Comparisons with NaN fail, so each choice says what NaN becomes.
 Value* NestEmitter::saturated(Value* from, llvm::Type* type, bool is_unsigned) {
   const unsigned bits = type->getScalarSizeInBits();
   const auto number = [&](double value) { return llvm::ConstantFP::get(from->getType(), value); };
-  // Powers of two, so exact: the first number above the range, and the least in it.
-  Value* above = number(std::ldexp(1.0, static_cast<int>(is_unsigned ? bits : bits - 1)));
-  Value* least = number(is_unsigned ? 0.0 : -std::ldexp(1.0, static_cast<int>(bits - 1)));
-  Value* is_above = builder_.CreateFCmpOGE(from, above);
-  Value* is_inside =
-      builder_.CreateAnd(builder_.CreateFCmpOGE(from, least), builder_.CreateFCmpOLT(from, above));
-  Value* inside = builder_.CreateSelect(is_inside, from, number(0.0));
-  // Through signed 32 bits, for which there is an instruction, where that holds all of them.
-  llvm::Type* through = bits < 32 ? lane::in_lanes_of(type, builder_.getInt32Ty()) : type;
-  Value* whole = is_unsigned && bits >= 32 ? builder_.CreateFPToUI(inside, through)
-                                           : builder_.CreateFPToSI(inside, through);
-  whole = builder_.CreateIntCast(whole, type, !is_unsigned);
-  const auto limit = [&](bool most) {
-    const llvm::APInt value =
-        most
-            ? (is_unsigned ? llvm::APInt::getMaxValue(bits) : llvm::APInt::getSignedMaxValue(bits))
-            : (is_unsigned ? llvm::APInt::getMinValue(bits) : llvm::APInt::getSignedMinValue(bits));
-    return llvm::ConstantInt::get(type, value);
+  const auto choose = [&](Value* if_true, Value* one, Value* other) {
+    return builder_.CreateSelect(if_true, one, other);
   };
-  whole = builder_.CreateSelect(is_above, limit(true), whole);
-  return builder_.CreateSelect(builder_.CreateFCmpOLT(from, least), limit(false), whole);
+  // Powers of two, so exact: the first number above the range, and the least in it.
+  const double end = std::ldexp(1.0, static_cast<int>(is_unsigned ? bits : bits - 1));
+  Value* least = number(is_unsigned ? 0.0 : -end);
+  if (bits < 32) {
+    // Every number of the range is one of `from`, and of 32 bits with a sign, for which there is an
+    // instruction.
+    Value* some = is_unsigned ? from : choose(builder_.CreateFCmpORD(from, from), from, number(0));
+    Value* inside = choose(builder_.CreateFCmpOGT(some, least), some, least);
+    inside = choose(builder_.CreateFCmpOLT(inside, number(end - 1)), inside, number(end - 1));
+    Value* whole = builder_.CreateFPToSI(inside, lane::in_lanes_of(type, builder_.getInt32Ty()));
+    return builder_.CreateTrunc(whole, type);
+  }
+  Value* above = number(end);
+  Value* inside = choose(builder_.CreateFCmpOLT(from, above), from, number(0));
+  inside = choose(builder_.CreateFCmpOGT(inside, least), inside, least);
+  Value* whole =
+      is_unsigned ? builder_.CreateFPToUI(inside, type) : builder_.CreateFPToSI(inside, type);
+  const llvm::APInt most =
+      is_unsigned ? llvm::APInt::getMaxValue(bits) : llvm::APInt::getSignedMaxValue(bits);
+  return choose(builder_.CreateFCmpOGE(from, above), llvm::ConstantInt::get(type, most), whole);
 }
 
 Value* NestEmitter::cast(Value* from, DType from_dtype, DType to) {
