@@ -49,6 +49,23 @@ TEST(Rows, OfEverySizeAreMovedWhole) {
   for (const int64_t rows : {15, 16}) expect_moves(rows, 3, f32);
 }
 
+// Axes of 2, 3, 7 and 2 elements, in an order whose last ones are short on both sides.
+TEST(Rows, OfFewElementsInAnotherOrder) {
+  const int64_t sizes[] = {2, 3, 7, 2};
+  for (const DType dtype : {u8, i16, f32, f64}) {
+    const std::vector<int64_t> list =
+        listed(1, 2 * 3 * 7 * 2, [](int64_t, int64_t place) { return place; });
+    const Tensor x = cast(reshape(constant(list), {2, 3, 7, 2}), dtype);
+    const std::vector<int64_t> want = listed(1, 2 * 3 * 7 * 2, [&](int64_t, int64_t place) {
+      const int64_t b = place % sizes[1], a = place / sizes[1] % sizes[0];
+      const int64_t d = place / sizes[1] / sizes[0] % sizes[3];
+      const int64_t c = place / sizes[1] / sizes[0] / sizes[3];
+      return ((a * sizes[1] + b) * sizes[2] + c) * sizes[3] + d;
+    });
+    EXPECT_EQ(elements(identity(transpose(x, {2, 3, 0, 1}))), want) << name(dtype);
+  }
+}
+
 TEST(Rows, AreMovedWholeByAnyNumberOfThreads) {
   const int before = num_threads();
   for (const int threads : {1, 3}) {

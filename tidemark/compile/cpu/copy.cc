@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstring>
 
 #include "tidemark/compile/workspace.h"
 #include "tidemark/device/threads.h"
@@ -184,52 +185,111 @@ void turn_blocks(const Frame& frame, const NearAxes& near, int64_t element_bytes
   });
 }
 
-// Rows of one element over and over, without gaps between them.
-bool repeats_elements(const Frame& frame, int64_t element_bytes) {
-  const int64_t bytes = frame.extents.back() * element_bytes, last = frame.axes() - 1;
-  return bytes <= library::kMostRepeatedBytes && axis_of_rows(frame) == last - 1 &&
-         stride(frame, kTo, last - 1) == bytes;
+// ---- Each of these copies a frame if it does that better than a kernel
+
+bool copy_reversed(const Frame& frame, int64_t element_bytes) {
+  if (stride(frame, kFrom, frame.axes() - 1) != -element_bytes || frame.extents.back() < kLeastSide)
+    return false;
+  if (!WorkspacePart::preparing()) reverse(frame, element_bytes);
+  return true;
 }
 
-}  // namespace
+bool copy_short_rows(const Frame& frame, int64_t element_bytes) {
+  if (stride(frame, kFrom, frame.axes() - 1) != element_bytes || axis_of_rows(frame) < 0 ||
+      frame.extents.back() * element_bytes > library::kMostRowBytes)
+    return false;
+  if (!WorkspacePart::preparing()) move_short_rows(frame, element_bytes, library::copy_rows);
+  return true;
+}
 
-bool copy_in_other_order(const Frame& frame, int64_t element_bytes) {
-  const int64_t last = frame.axes() - 1;
-  if (last < 0 || frame.size() == 0 || stride(frame, kTo, last) != element_bytes) return false;
-  const int64_t step = stride(frame, kFrom, last), columns = frame.extents.back();
-  if (step == -element_bytes && columns >= kLeastSide) {
-    if (!WorkspacePart::preparing()) reverse(frame, element_bytes);
-    return true;
-  }
-  const bool has_rows = axis_of_rows(frame) >= 0;
-  if (step == element_bytes) {
-    if (!has_rows || columns * element_bytes > library::kMostRowBytes) return false;
-    if (!WorkspacePart::preparing()) move_short_rows(frame, element_bytes, library::copy_rows);
-    return true;
-  }
-  if (step == 0) {
-    if (!has_rows || !repeats_elements(frame, element_bytes)) return false;
-    if (!WorkspacePart::preparing())
-      move_short_rows(frame, element_bytes, [&](const library::Rows& rows) {
-        library::repeat_elements(rows, element_bytes);
-      });
-    return true;
-  }
+// Rows of one element over and over, without gaps between them.
+bool copy_repeated(const Frame& frame, int64_t element_bytes) {
+  const int64_t bytes = frame.extents.back() * element_bytes, last = frame.axes() - 1;
+  if (last == 0 || stride(frame, kFrom, last) != 0 || axis_of_rows(frame) != last - 1 ||
+      bytes > library::kMostRepeatedBytes || stride(frame, kTo, last - 1) != bytes)
+    return false;
+  if (!WorkspacePart::preparing())
+    move_short_rows(frame, element_bytes, [&](const library::Rows& rows) {
+      library::repeat_elements(rows, element_bytes);
+    });
+  return true;
+}
+
+bool copy_turned(const Frame& frame, int64_t element_bytes) {
+  const int64_t last = frame.axes() - 1, columns = frame.extents.back();
   const int64_t least_rows = columns < kLeastSide ? kLongSide : kLeastSide;
-  for (int64_t axis = 0; axis < last; ++axis) {
+  const int64_t step = stride(frame, kFrom, last);
+  for (int64_t axis = 0; axis < last && step != element_bytes && step != 0; ++axis) {
     if (stride(frame, kFrom, axis) != element_bytes ||
         frame.extents[static_cast<size_t>(axis)] < least_rows)
       continue;
     if (!WorkspacePart::preparing()) turn(frame, axis, element_bytes);
     return true;
   }
-  const NearAxes near(frame, element_bytes);
-  if (element_bytes == 4 && near.axes[1] >= 0 && near.rows >= kFewRows && columns >= kFewRows &&
-      near.rows <= library::kMostFewRows) {
-    if (!WorkspacePart::preparing()) turn_blocks(frame, near, element_bytes);
-    return true;
-  }
   return false;
+}
+
+bool copy_turned_blocks(const Frame& frame, int64_t element_bytes) {
+  const int64_t step = stride(frame, kFrom, frame.axes() - 1), columns = frame.extents.back();
+  if (element_bytes != 4 || step == element_bytes || step == 0 || columns < kFewRows) return false;
+  const NearAxes near(frame, element_bytes);
+  if (near.axes[1] < 0 || near.rows < kFewRows || near.rows > library::kMostFewRows) return false;
+  if (!WorkspacePart::preparing()) turn_blocks(frame, near, element_bytes);
+  return true;
+}
+
+template <class T>
+void move_elements(const Frame& frame) {
+  const int64_t last = frame.axes() - 1;
+  const int64_t rows = frame.extents[static_cast<size_t>(last - 1)], columns = frame.extents.back();
+  const int64_t from_row = stride(frame, kFrom, last - 1), from_column = stride(frame, kFrom, last);
+  const int64_t to_row = stride(frame, kTo, last - 1), to_column = stride(frame, kTo, last);
+  const int64_t grain =
+      std::max<int64_t>(1, kGrainBytes / (rows * columns * static_cast<int64_t>(sizeof(T))));
+  device::parallel_for(
+      frame.size() / (rows * columns), grain, [&](int64_t begin, int64_t end, int) {
+        for_each_outer(frame, last - 1, last, begin, end,
+                       [&](const std::byte* from, std::byte* to) {
+                         for (int64_t r = 0; r < rows; ++r)
+                           for (int64_t c = 0; c < columns; ++c)
+                             std::memcpy(to + r * to_row + c * to_column,
+                                         from + r * from_row + c * from_column, sizeof(T));
+                       });
+      });
+}
+
+// A few elements along both of the last axes, for which a call of a kernel is too much.
+bool copy_few_by_few(const Frame& frame, int64_t element_bytes) {
+  constexpr int64_t kFew = 16;
+  const int64_t last = frame.axes() - 1;
+  if (last < 2 || frame.extents[static_cast<size_t>(last - 1)] * frame.extents.back() > kFew)
+    return false;
+  if (WorkspacePart::preparing()) return true;
+  switch (element_bytes) {
+    case 1:
+      move_elements<uint8_t>(frame);
+      break;
+    case 2:
+      move_elements<uint16_t>(frame);
+      break;
+    case 4:
+      move_elements<uint32_t>(frame);
+      break;
+    default:
+      move_elements<uint64_t>(frame);
+  }
+  return true;
+}
+
+}  // namespace
+
+bool copy_in_other_order(const Frame& frame, int64_t element_bytes) {
+  if (frame.size() == 0 || frame.axes() == 0 ||
+      stride(frame, kTo, frame.axes() - 1) != element_bytes)
+    return false;
+  return copy_reversed(frame, element_bytes) || copy_short_rows(frame, element_bytes) ||
+         copy_repeated(frame, element_bytes) || copy_turned(frame, element_bytes) ||
+         copy_turned_blocks(frame, element_bytes) || copy_few_by_few(frame, element_bytes);
 }
 
 }  // namespace tidemark::compile
