@@ -12,8 +12,6 @@
 namespace tidemark::library {
 namespace {
 
-constexpr int64_t kLargestPrime = 13;
-
 // Empty if a factor is too large.
 FourierFactors factors_of(int64_t length) {
   FourierFactors found{.length = length};

@@ -70,8 +70,8 @@ void with_combination(Combine how, F f) {
   }
 }
 
-// Elements that are combined at a time, a vector of 16 bytes after the other: its elements are loaded
-// before any is stored, so that compilers use vectors.
+// Elements that are combined at a time, a vector of 16 bytes after the other: its elements are
+// loaded before any is stored, so that compilers use vectors.
 constexpr int64_t kTogether = 16;
 
 template <int64_t kCount, class T, class Combination>
