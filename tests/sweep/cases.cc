@@ -589,11 +589,11 @@ void fourier_cases(Cases& cases, DType dtype) {
   const auto attrs = [](int64_t axis, int64_t last, bool inverse, double scale) {
     return Attrs().add(AxisList{axis, last}).add(inverse).add(scale);
   };
-  for (const int64_t n :
-       {1, 2, 3, 4, 5, 6, 7, 8, 11, 12, 13, 15, 16, 17, 19, 26, 30, 34, 49, 64, 97, 120, 128})
+  for (const int64_t n : {1,  2,  3,  4,  5,  6,  7,  8,   11,  12,  13,  15,  16,  17,
+                          19, 26, 30, 34, 49, 64, 97, 120, 128, 168, 200, 384, 1000})
     cases.add({cases.draw(dtype, {n, 2})}, attrs(0, 1, n % 2 == 0, 1));
-  for (const Shape& shape :
-       {Shape{3, 8, 2}, Shape{20, 12, 2}, Shape{5, 17, 2}, Shape{2, 6, 3, 2}, Shape{0, 4, 2}}) {
+  for (const Shape& shape : {Shape{3, 8, 2}, Shape{20, 12, 2}, Shape{5, 17, 2}, Shape{2, 6, 3, 2},
+                             Shape{24, 40, 2}, Shape{0, 4, 2}}) {
     for (int64_t axis = 0; axis + 1 < shape.rank(); ++axis) {
       if (shape[axis] == 0) continue;
       cases.add_laid_out({cases.draw(dtype, shape)},

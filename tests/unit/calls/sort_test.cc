@@ -79,6 +79,29 @@ TEST(Sort, LongRowsAreSortedAsTheLibraryOfTheLanguageDoes) {
   }
 }
 
+// Blocks of a long row in which nothing is better are passed over: ties, NaNs and zeros of both
+// signs among them, and better elements at their ends.
+TEST(TopK, OfLongRowsIsTheBeginOfTheSortedRow) {
+  for (const int64_t length : {100, 1000, 5003}) {
+    std::vector<double> list;
+    for (int64_t i = 0; i < length; ++i) {
+      const int64_t draw = i * 7919 % 1009;
+      list.push_back(draw == 5    ? NAN
+                     : draw == 70 ? INFINITY
+                     : draw < 300 ? (draw % 2 == 0 ? -0.0 : 0.0)
+                                  : static_cast<double>(draw % 400) - 390);
+    }
+    for (const td::DType dtype : {td::f32, td::f64, td::i32, td::i16}) {
+      const Tensor x = td::cast(td::constant(list), dtype);
+      const std::vector<int64_t> sorted = wholes(td::argsort(x, 0, {.descending = true}));
+      for (const int64_t k : {1, 4, 16, 40})
+        EXPECT_EQ(wholes(td::top_k(x, k).indices),
+                  std::vector<int64_t>(sorted.begin(), sorted.begin() + k))
+            << dtype << " " << length << " " << k;
+    }
+  }
+}
+
 // Values of short rows are sorted many rows at a time, unless a row has a NaN or a negative zero.
 TEST(Sort, ManyShortRowsAreSortedAsTheLibraryOfTheLanguageDoes) {
   for (const int64_t length : {1, 2, 3, 5, 10, 31, 64, 101, 127, 128, 129, 257}) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstring>
 
 #include "tidemark/compile/workspace.h"
 #include "tidemark/device/threads.h"
@@ -77,38 +78,72 @@ void turn(const Frame& frame, int64_t row_axis, int64_t element_bytes) {
 void reverse(const Frame& frame, int64_t element_bytes) {
   const int64_t last = frame.axes() - 1, columns = frame.extents.back();
   const int64_t grain = std::max<int64_t>(1, kGrainBytes / (columns * element_bytes));
+  // The next row, or what follows in a row too long to have the next one in the first cache.
+  constexpr int64_t kAhead = -2048, kShort = 16 << 10;
+  const int64_t row = last > 0 ? stride(frame, kFrom, last - 1) : 0;
+  const int64_t next = columns * element_bytes <= kShort ? row : kAhead;
   device::parallel_for(frame.size() / columns, grain, [&](int64_t begin, int64_t end, int) {
     for_each_outer(frame, last, last, begin, end, [&](const std::byte* from, std::byte* to) {
-      library::reverse(from, to, columns, element_bytes);
+      library::reverse(from, to, columns, element_bytes, next);
     });
   });
 }
 
-// Short rows that are dense on both sides.
-void copy_short_rows(const Frame& frame, int64_t element_bytes) {
-  const int64_t last = frame.axes() - 1, row_axis = last - 1;
+// The axes of a frame that are wanted, as a frame of their own.
+template <class F>
+Frame some_axes(const Frame& frame, F is_wanted) {
+  Frame some;
+  some.buffers = 2;
+  some.data = frame.data;
+  for (int64_t axis = 0; axis < frame.axes(); ++axis) {
+    if (!is_wanted(axis)) continue;
+    some.extents.push_back(frame.extents[static_cast<size_t>(axis)]);
+    for (const int buffer : {kFrom, kTo})
+      some.strides[static_cast<size_t>(buffer)].push_back(stride(frame, buffer, axis));
+  }
+  return some;
+}
+
+// The axis of many short rows: the one before the last, or before a short one of these.
+int64_t axis_of_rows(const Frame& frame) {
+  constexpr int64_t kLeastRows = 16;
+  const int64_t last = frame.axes() - 1;
+  for (int64_t axis = last - 1; axis >= 0 && axis >= last - 2; --axis)
+    if (frame.extents[static_cast<size_t>(axis)] >= kLeastRows) return axis;
+  return -1;
+}
+
+// Short rows that are dense in the result. Rows along a short axis take turns in pieces, so that
+// what lies side by side is written together.
+template <class Move>
+void move_short_rows(const Frame& frame, int64_t element_bytes, const Move& move) {
+  constexpr int64_t kPieceBytes = 8 << 10;
+  const int64_t last = frame.axes() - 1, row_axis = axis_of_rows(frame);
+  const int64_t turns = row_axis + 1 < last ? frame.extents[static_cast<size_t>(last - 1)] : 1;
   const int64_t bytes = frame.extents.back() * element_bytes;
   const int64_t rows = frame.extents[static_cast<size_t>(row_axis)];
-  const int64_t grain = std::max<int64_t>(1, kGrainBytes / bytes);
-  device::parallel_for(frame.size() / frame.extents.back(), grain,
-                       [&](int64_t begin, int64_t end, int) {
-                         while (begin < end) {
-                           const int64_t first = begin % rows, outer = begin / rows;
-                           const int64_t count = std::min(end - begin, rows - first);
-                           for_each_outer(frame, row_axis, last, outer, outer + 1,
-                                          [&](const std::byte* from, std::byte* to) {
-                                            const int64_t from_row = stride(frame, kFrom, row_axis);
-                                            const int64_t to_row = stride(frame, kTo, row_axis);
-                                            library::copy_rows({.from = from + first * from_row,
-                                                                .from_row = from_row,
-                                                                .to = to + first * to_row,
-                                                                .to_row = to_row,
-                                                                .rows = count,
-                                                                .bytes = bytes});
-                                          });
-                           begin += count;
-                         }
-                       });
+  const int64_t piece_rows = std::max<int64_t>(1, kPieceBytes / (turns * bytes));
+  const int64_t pieces = (rows + piece_rows - 1) / piece_rows;
+  const int64_t from_row = stride(frame, kFrom, row_axis), to_row = stride(frame, kTo, row_axis);
+  const Frame outer = some_axes(frame, [&](int64_t axis) { return axis < row_axis; });
+  const int64_t grain = std::max<int64_t>(1, kGrainBytes / (piece_rows * turns * bytes));
+  const auto move_piece = [&](const std::byte* from, std::byte* to, int64_t first) {
+    const int64_t count = std::min(piece_rows, rows - first);
+    for (int64_t turn = 0; turn < turns; ++turn)
+      move(library::Rows{.from = from + first * from_row + turn * stride(frame, kFrom, last - 1),
+                         .from_row = from_row,
+                         .to = to + first * to_row + turn * stride(frame, kTo, last - 1),
+                         .to_row = to_row,
+                         .rows = count,
+                         .bytes = bytes});
+  };
+  device::parallel_for(outer.size() * pieces, grain, [&](int64_t begin, int64_t end, int) {
+    for (int64_t piece = begin; piece < end; ++piece)
+      for_each_outer(outer, -1, -1, piece / pieces, piece / pieces + 1,
+                     [&](const std::byte* from, std::byte* to) {
+                       move_piece(from, to, piece % pieces * piece_rows);
+                     });
+  });
 }
 
 // The axes, before the last, along which neighbours of an element lie: together they are the rows
@@ -134,16 +169,9 @@ void turn_blocks(const Frame& frame, const NearAxes& near, int64_t element_bytes
   for (int64_t row = 0; row < near.rows; ++row)
     to_rows[static_cast<size_t>(row)] = row % inner * stride(frame, kTo, near.axes[0]) +
                                         row / inner * stride(frame, kTo, near.axes[1]);
-  // The other axes, as a frame of their own.
-  Frame blocks;
-  blocks.buffers = 2;
-  blocks.data = frame.data;
-  for (int64_t axis = 0; axis < last; ++axis) {
-    if (axis == near.axes[0] || axis == near.axes[1]) continue;
-    blocks.extents.push_back(frame.extents[static_cast<size_t>(axis)]);
-    for (const int buffer : {kFrom, kTo})
-      blocks.strides[static_cast<size_t>(buffer)].push_back(stride(frame, buffer, axis));
-  }
+  const Frame blocks = some_axes(frame, [&](int64_t axis) {
+    return axis != last && axis != near.axes[0] && axis != near.axes[1];
+  });
   const int64_t grain = std::max<int64_t>(1, kGrainBytes / (near.rows * columns * element_bytes));
   device::parallel_for(blocks.size(), grain, [&](int64_t begin, int64_t end, int) {
     for_each_outer(blocks, -1, -1, begin, end, [&](const std::byte* from, std::byte* to) {
@@ -157,42 +185,111 @@ void turn_blocks(const Frame& frame, const NearAxes& near, int64_t element_bytes
   });
 }
 
-bool has_short_rows(const Frame& frame, int64_t element_bytes) {
-  constexpr int64_t kLeastRows = 16;
-  return frame.axes() >= 2 && frame.extents.back() * element_bytes <= library::kMostRowBytes &&
-         frame.extents[static_cast<size_t>(frame.axes() - 2)] >= kLeastRows;
+// ---- Each of these copies a frame if it does that better than a kernel
+
+bool copy_reversed(const Frame& frame, int64_t element_bytes) {
+  if (stride(frame, kFrom, frame.axes() - 1) != -element_bytes || frame.extents.back() < kLeastSide)
+    return false;
+  if (!WorkspacePart::preparing()) reverse(frame, element_bytes);
+  return true;
 }
 
-}  // namespace
+bool copy_short_rows(const Frame& frame, int64_t element_bytes) {
+  if (stride(frame, kFrom, frame.axes() - 1) != element_bytes || axis_of_rows(frame) < 0 ||
+      frame.extents.back() * element_bytes > library::kMostRowBytes)
+    return false;
+  if (!WorkspacePart::preparing()) move_short_rows(frame, element_bytes, library::copy_rows);
+  return true;
+}
 
-bool copy_in_other_order(const Frame& frame, int64_t element_bytes) {
-  const int64_t last = frame.axes() - 1;
-  if (last < 0 || frame.size() == 0 || stride(frame, kTo, last) != element_bytes) return false;
-  const int64_t step = stride(frame, kFrom, last), columns = frame.extents.back();
-  if (step == -element_bytes && columns >= kLeastSide) {
-    if (!WorkspacePart::preparing()) reverse(frame, element_bytes);
-    return true;
-  }
-  if (step == element_bytes && has_short_rows(frame, element_bytes)) {
-    if (!WorkspacePart::preparing()) copy_short_rows(frame, element_bytes);
-    return true;
-  }
-  if (step == element_bytes || step == 0) return false;
+// Rows of one element over and over, without gaps between them.
+bool copy_repeated(const Frame& frame, int64_t element_bytes) {
+  const int64_t bytes = frame.extents.back() * element_bytes, last = frame.axes() - 1;
+  if (last == 0 || stride(frame, kFrom, last) != 0 || axis_of_rows(frame) != last - 1 ||
+      bytes > library::kMostRepeatedBytes || stride(frame, kTo, last - 1) != bytes)
+    return false;
+  if (!WorkspacePart::preparing())
+    move_short_rows(frame, element_bytes, [&](const library::Rows& rows) {
+      library::repeat_elements(rows, element_bytes);
+    });
+  return true;
+}
+
+bool copy_turned(const Frame& frame, int64_t element_bytes) {
+  const int64_t last = frame.axes() - 1, columns = frame.extents.back();
   const int64_t least_rows = columns < kLeastSide ? kLongSide : kLeastSide;
-  for (int64_t axis = 0; axis < last; ++axis) {
+  const int64_t step = stride(frame, kFrom, last);
+  for (int64_t axis = 0; axis < last && step != element_bytes && step != 0; ++axis) {
     if (stride(frame, kFrom, axis) != element_bytes ||
         frame.extents[static_cast<size_t>(axis)] < least_rows)
       continue;
     if (!WorkspacePart::preparing()) turn(frame, axis, element_bytes);
     return true;
   }
-  const NearAxes near(frame, element_bytes);
-  if (element_bytes == 4 && near.axes[1] >= 0 && near.rows >= kFewRows && columns >= kFewRows &&
-      near.rows <= library::kMostFewRows) {
-    if (!WorkspacePart::preparing()) turn_blocks(frame, near, element_bytes);
-    return true;
-  }
   return false;
+}
+
+bool copy_turned_blocks(const Frame& frame, int64_t element_bytes) {
+  const int64_t step = stride(frame, kFrom, frame.axes() - 1), columns = frame.extents.back();
+  if (element_bytes != 4 || step == element_bytes || step == 0 || columns < kFewRows) return false;
+  const NearAxes near(frame, element_bytes);
+  if (near.axes[1] < 0 || near.rows < kFewRows || near.rows > library::kMostFewRows) return false;
+  if (!WorkspacePart::preparing()) turn_blocks(frame, near, element_bytes);
+  return true;
+}
+
+template <class T>
+void move_elements(const Frame& frame) {
+  const int64_t last = frame.axes() - 1;
+  const int64_t rows = frame.extents[static_cast<size_t>(last - 1)], columns = frame.extents.back();
+  const int64_t from_row = stride(frame, kFrom, last - 1), from_column = stride(frame, kFrom, last);
+  const int64_t to_row = stride(frame, kTo, last - 1), to_column = stride(frame, kTo, last);
+  const int64_t grain =
+      std::max<int64_t>(1, kGrainBytes / (rows * columns * static_cast<int64_t>(sizeof(T))));
+  device::parallel_for(
+      frame.size() / (rows * columns), grain, [&](int64_t begin, int64_t end, int) {
+        for_each_outer(frame, last - 1, last, begin, end,
+                       [&](const std::byte* from, std::byte* to) {
+                         for (int64_t r = 0; r < rows; ++r)
+                           for (int64_t c = 0; c < columns; ++c)
+                             std::memcpy(to + r * to_row + c * to_column,
+                                         from + r * from_row + c * from_column, sizeof(T));
+                       });
+      });
+}
+
+// A few elements along both of the last axes, for which a call of a kernel is too much.
+bool copy_few_by_few(const Frame& frame, int64_t element_bytes) {
+  constexpr int64_t kFew = 16;
+  const int64_t last = frame.axes() - 1;
+  if (last < 2 || frame.extents[static_cast<size_t>(last - 1)] * frame.extents.back() > kFew)
+    return false;
+  if (WorkspacePart::preparing()) return true;
+  switch (element_bytes) {
+    case 1:
+      move_elements<uint8_t>(frame);
+      break;
+    case 2:
+      move_elements<uint16_t>(frame);
+      break;
+    case 4:
+      move_elements<uint32_t>(frame);
+      break;
+    default:
+      move_elements<uint64_t>(frame);
+  }
+  return true;
+}
+
+}  // namespace
+
+bool copy_in_other_order(const Frame& frame, int64_t element_bytes) {
+  if (frame.size() == 0 || frame.axes() == 0 ||
+      stride(frame, kTo, frame.axes() - 1) != element_bytes)
+    return false;
+  return copy_reversed(frame, element_bytes) || copy_short_rows(frame, element_bytes) ||
+         copy_repeated(frame, element_bytes) || copy_turned(frame, element_bytes) ||
+         copy_turned_blocks(frame, element_bytes) || copy_few_by_few(frame, element_bytes);
 }
 
 }  // namespace tidemark::compile

@@ -133,20 +133,42 @@ void turn_all(const Turn& work) {
   }
 }
 
-// A row is one block, or two that may overlap: both are read before either is written.
+// A row is some blocks, of which the last may overlap the one before: all are read before one is
+// written.
 template <int64_t kBytes>
 struct Block {
   std::byte bytes[kBytes];
 };
-template <int64_t kBytes>
-void copy_rows_of(const Rows& work) {
+template <int64_t kBytes, int blocks = 2>
+void copy_rows_of(const Rows& all) {
+  const Rows work = all;  // What is stored may lie anywhere but here.
   const std::byte* from = work.from;
   std::byte* to = work.to;
-  const int64_t second = work.bytes - kBytes;
+  const int64_t last = work.bytes - kBytes;
   for (int64_t row = 0; row < work.rows; ++row, from += work.from_row, to += work.to_row) {
-    const auto a = load<Block<kBytes>>(from), b = load<Block<kBytes>>(from + second);
-    store(to, a);
-    store(to + second, b);
+    Block<kBytes> read[blocks];
+#pragma GCC unroll 4
+    for (int i = 0; i < blocks; ++i)
+      read[i] = load<Block<kBytes>>(from + (i + 1 < blocks ? i * kBytes : last));
+#pragma GCC unroll 4
+    for (int i = 0; i < blocks; ++i) store(to + (i + 1 < blocks ? i * kBytes : last), read[i]);
+  }
+}
+
+// A vector for each row, of which the next row overwrites what is too much.
+template <class T>
+void repeat_elements_of(const Rows& all) {
+  const Rows work = all;
+  using V [[gnu::vector_size(kMostRepeatedBytes)]] = T;
+  const int64_t tight = std::min(work.rows, (kMostRepeatedBytes - 1) / work.bytes + 1);
+  const std::byte* from = work.from;
+  std::byte* to = work.to;
+  int64_t row = 0;
+  for (; row < work.rows - tight; ++row, from += work.from_row, to += work.bytes)
+    store(to, V{} + load<T>(from));
+  for (; row < work.rows; ++row, from += work.from_row, to += work.bytes) {
+    const V value = V{} + load<T>(from);
+    std::memcpy(to, &value, static_cast<std::size_t>(work.bytes));
   }
 }
 
@@ -157,8 +179,8 @@ void reverse_elements(const std::byte* from, std::byte* to, int64_t begin, int64
           load<T>(from - i * static_cast<int64_t>(sizeof(T))));
 }
 
-// Sixteen elements at a time, then four.
-void reverse_words(const std::byte* from, std::byte* to, int64_t count) {
+// A line of the caches at a time, then four elements.
+void reverse_words(const std::byte* from, std::byte* to, int64_t count, int64_t next) {
   using V [[gnu::vector_size(16)]] = uint32_t;
   const auto reverse_four = [&](int64_t i) {
     const V four = load<V>(from - 4 * (i + 3));
@@ -166,6 +188,7 @@ void reverse_words(const std::byte* from, std::byte* to, int64_t count) {
   };
   int64_t i = 0;
   for (; i + 16 <= count; i += 16) {
+    __builtin_prefetch(from - 4 * (i + 15) + next);
     reverse_four(i);
     reverse_four(i + 4);
     reverse_four(i + 8);
@@ -190,14 +213,15 @@ void turn(const Turn& work, int64_t element_bytes) {
   }
 }
 
-void reverse(const std::byte* from, std::byte* to, int64_t count, int64_t element_bytes) {
+void reverse(const std::byte* from, std::byte* to, int64_t count, int64_t element_bytes,
+             int64_t next) {
   switch (element_bytes) {
     case 1:
       return reverse_elements<uint8_t>(from, to, 0, count);
     case 2:
       return reverse_elements<uint16_t>(from, to, 0, count);
     case 4:
-      return reverse_words(from, to, count);
+      return reverse_words(from, to, count, next);
     default:
       return reverse_elements<uint64_t>(from, to, 0, count);
   }
@@ -208,7 +232,22 @@ void copy_rows(const Rows& work) {
   if (work.bytes < 4) return copy_rows_of<2>(work);
   if (work.bytes < 8) return copy_rows_of<4>(work);
   if (work.bytes < 16) return copy_rows_of<8>(work);
-  copy_rows_of<16>(work);
+  if (work.bytes <= 32) return copy_rows_of<16>(work);
+  if (work.bytes <= 48) return copy_rows_of<16, 3>(work);
+  copy_rows_of<16, 4>(work);
+}
+
+void repeat_elements(const Rows& work, int64_t element_bytes) {
+  switch (element_bytes) {
+    case 1:
+      return repeat_elements_of<uint8_t>(work);
+    case 2:
+      return repeat_elements_of<uint16_t>(work);
+    case 4:
+      return repeat_elements_of<uint32_t>(work);
+    default:
+      return repeat_elements_of<uint64_t>(work);
+  }
 }
 
 void turn_few(const Turn& work, const int64_t* to_rows) {

@@ -23,9 +23,9 @@ void turn(const Turn& work, int64_t element_bytes);
 inline constexpr int64_t kMostFewRows = 16;
 void turn_few(const Turn& work, const int64_t* to_rows);
 
-// Rows of up to kMostRowBytes that lie apart: two moves each, where longer ones take a kernel's
+// Rows of up to kMostRowBytes that lie apart: a few moves each, where longer ones take a kernel's
 // vectors as well.
-inline constexpr int64_t kMostRowBytes = 31;
+inline constexpr int64_t kMostRowBytes = 64;
 struct Rows {
   const std::byte* from = nullptr;
   int64_t from_row = 0;
@@ -35,7 +35,13 @@ struct Rows {
 };
 void copy_rows(const Rows& work);
 
-// to[i] = from[-i].
-void reverse(const std::byte* from, std::byte* to, int64_t count, int64_t element_bytes);
+// Each row is one element, over and over; rows follow one another without a gap.
+inline constexpr int64_t kMostRepeatedBytes = 16;
+void repeat_elements(const Rows& work, int64_t element_bytes);
+
+// to[i] = from[-i]. What lies `next` bytes behind is fetched meanwhile, such as the next row, which
+// no CPU foresees where each row is read backwards.
+void reverse(const std::byte* from, std::byte* to, int64_t count, int64_t element_bytes,
+             int64_t next);
 
 }  // namespace tidemark::library

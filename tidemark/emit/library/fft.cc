@@ -12,8 +12,6 @@
 namespace tidemark::library {
 namespace {
 
-constexpr int64_t kLargestPrime = 13;
-
 // Empty if a factor is too large.
 FourierFactors factors_of(int64_t length) {
   FourierFactors found{.length = length};
@@ -55,35 +53,41 @@ struct Layout {
       factors = factors_of(length);
     }
     rows = work.outer * work.inner;
-    // Rows side by side are vectors; more of them would leave the second cache. A long row has
-    // vectors of its own, and one alone stays in the first cache: that gains more where pairs of
-    // reals are loaded, which lie further apart from row to row.
-    const int64_t long_row = work.kind == FourierKind::of_reals ? kLongRealRow : kLongRow;
-    const bool is_alone = work.inner == 1 && factors.length >= long_row;
-    const int64_t fits = is_alone ? 1 : kCacheBytes / (4 * factors.length * size_of(work.dtype));
+    // A row by itself stays in the first cache and has vectors of its own, best where the first
+    // pass is of radix 8. Other rows side by side are vectors; more of them would leave the second
+    // cache.
+    const bool has_eights = factors.factors[0] == 8 && factors.length >= 8 * kFirstsTogether;
+    is_alone = work.inner == 1 && has_eights;
+    for (int i = 0; i < factors.count; ++i) turns += factors.turns_of(i, is_alone);
+    const bool is_one = is_alone || (work.inner == 1 && factors.length >= kLongRow);
+    const int64_t fits = is_one ? 1 : kCacheBytes / (4 * factors.length * size_of(work.dtype));
     lanes = 1;
     while (lanes < kMostLanes && 2 * lanes <= std::min(fits, rows)) lanes *= 2;
     groups = (rows + lanes - 1) / lanes;
     grain = std::max<int64_t>(1, 8192 / (factors.length * lanes));
     element_bytes = size_of(work.dtype);
   }
-  // The table of roots; those that take reals apart; for a chirp also the chirp and the transform
-  // of its conjugate.
+  // The tables of roots and turns; those that take reals apart; for a chirp also the chirp and the
+  // transform of its conjugate.
   int64_t shared_bytes() const {
-    return lines(2 * factors.length) + (half > 0 ? lines(2 * (half + 1)) : 0) +
+    return (factors.has_sums() ? lines(2 * factors.length) : 0) + lines(turns) +
+           (half > 0 ? lines(2 * (half + 1)) : 0) +
            (is_chirp ? lines(2 * size) + lines(2 * factors.length) : 0);
   }
-  // Of one of two arrays of complex numbers of a worker; the transform of reals has one more.
-  int64_t buffer_count() const { return (factors.length + 1) * lanes; }
+  // Of one of two arrays of complex numbers of a worker; the transform of reals has one more. The
+  // real and the imaginary parts begin with a line of the caches, and not at the same place of one
+  // of 4 KiB.
+  int64_t buffer_count() const { return lines((factors.length + 1) * lanes) / element_bytes; }
   int64_t worker_bytes() const { return lines(4 * buffer_count()); }
   int64_t lines(int64_t elements) const { return (elements * element_bytes + 63) / 64 * 64; }
 
-  static constexpr int64_t kCacheBytes = 512 << 10, kMostLanes = 16, kLongRow = 4096,
-                           kLongRealRow = 256;
+  static constexpr int64_t kCacheBytes = 512 << 10, kMostLanes = 16, kLongRow = 4096;
   FourierFactors factors;
   bool is_chirp = false;
-  int64_t half = 0;  // Of an even number of reals.
-  int64_t size = 1;  // Of the complex transform.
+  int64_t half = 0;   // Of an even number of reals.
+  int64_t size = 1;   // Of the complex transform.
+  int64_t turns = 0;  // What those of all passes take.
+  bool is_alone = false;
   int64_t rows = 1, lanes = 1, groups = 1, grain = 1, element_bytes = 4;
 };
 
@@ -125,19 +129,27 @@ class Transformer {
   Transformer(const Fourier& work, std::byte* scratch)
       : work_(work), layout_(work), kernels_(kernels<T>()) {
     const int64_t n = layout_.factors.length;
-    roots_ = taken(scratch, n);
-    if (layout_.half > 0) turns_ = taken(scratch, layout_.half + 1);
+    tables_.factors = layout_.factors;
+    if (tables_.factors.has_sums()) tables_.roots = taken(scratch, n);
+    turns_ = reinterpret_cast<T*>(scratch);
+    tables_.turns = turns_;
+    tables_.is_alone = layout_.is_alone;
+    scratch += layout_.lines(layout_.turns);
+    if (layout_.half > 0) halves_ = taken(scratch, layout_.half + 1);
     if (layout_.is_chirp) {
       chirp_ = taken(scratch, layout_.size);
       spectrum_ = taken(scratch, n);
     }
     buffers_ = scratch;
+    // Without sums, nobody reads the roots once the turns are there, nor a buffer before.
+    if (!tables_.factors.has_sums()) tables_.roots = buffer(0, 0);
   }
 
   void run(int threads) const {
     set_roots();
+    set_turns();
     for_each_root<T>(layout_.half > 0 ? layout_.half + 1 : 0, work_.count,
-                     [this](int64_t j, T re, T im) { set(turns_, j, re, im); });
+                     [this](int64_t j, T re, T im) { set(halves_, j, re, im); });
     if (layout_.is_chirp) make_chirp();
     device::parallel_for(layout_.groups, layout_.grain, threads,
                          [&](int64_t begin, int64_t end, int worker) {
@@ -165,19 +177,51 @@ class Transformer {
   void set_roots() const {
     const int64_t n = layout_.factors.length;
     if (n % 8 != 0) {
-      for_each_root<T>(n, n, [this](int64_t j, T re, T im) { set(roots_, j, re, im); });
+      for_each_root<T>(n, n, [this](int64_t j, T re, T im) { set(tables_.roots, j, re, im); });
       return;
     }
     for_each_root<T>(n / 8 + 1, n, [this, n](int64_t j, T c, T s) {
-      set(roots_, j, c, s);
-      set(roots_, n / 4 - j, -s, -c);
-      set(roots_, n / 4 + j, s, -c);
-      set(roots_, n / 2 - j, -c, s);
-      set(roots_, n / 2 + j, -c, -s);
-      set(roots_, 3 * n / 4 - j, s, c);
-      set(roots_, 3 * n / 4 + j, -s, c);
-      if (j > 0) set(roots_, n - j, c, -s);
+      set(tables_.roots, j, c, s);
+      set(tables_.roots, n / 4 - j, -s, -c);
+      set(tables_.roots, n / 4 + j, s, -c);
+      set(tables_.roots, n / 2 - j, -c, s);
+      set(tables_.roots, n / 2 + j, -c, -s);
+      set(tables_.roots, 3 * n / 4 - j, s, c);
+      set(tables_.roots, 3 * n / 4 + j, -s, c);
+      if (j > 0) set(tables_.roots, n - j, c, -s);
     });
+  }
+
+  void set_turns() const {
+    const FourierFactors& factors = layout_.factors;
+    T* to = turns_;
+    int64_t length = factors.length;
+    for (int i = 0; i < factors.count; ++i) {
+      if (i == 0 && layout_.is_alone)
+        set_first_turns(to);
+      else if (factors.turns_of(i, layout_.is_alone) > 0)
+        set_turns_of(length, factors.factors[i], to);
+      to += factors.turns_of(i, layout_.is_alone);
+      length /= factors.factors[i];
+    }
+  }
+  void set_first_turns(T* to) const {
+    const int64_t m = layout_.factors.length / 8;
+    for (int64_t begin = 0; begin < m; begin += kFirstsTogether)
+      for (int64_t k = 1; k < 8; ++k, to += 2 * kFirstsTogether)
+        for (int64_t i = 0; i < kFirstsTogether; ++i) {
+          const int64_t place = k * (first_of_block(begin, m) + i);
+          to[i] = tables_.roots.re[place];
+          to[i + kFirstsTogether] = tables_.roots.im[place];
+        }
+  }
+  void set_turns_of(int64_t length, int64_t r, T* to) const {
+    const int64_t apart = layout_.factors.length / length;
+    for (int64_t p = 0; p < length / r; ++p)
+      for (int64_t k = 1; k < r; ++k, to += 2) {
+        to[0] = tables_.roots.re[p * k * apart];
+        to[1] = tables_.roots.im[p * k * apart];
+      }
   }
 
   // exp(-pi i k k / n), and the transform of its conjugate, which goes around both ends.
@@ -197,16 +241,13 @@ class Transformer {
       x.re[k] = x.re[mirrored] = chirp_.re[k];
       x.im[k] = x.im[mirrored] = -chirp_.im[k];
     }
-    const Split<T> found = kernels_.transform(layout_.factors, roots_, x, y, 1);
+    const Split<T> found = kernels_.transform(tables_, {}, x, y, 1);
     const T share = T{1} / static_cast<T>(length);
     for (int64_t k = 0; k < length; ++k) {
       spectrum_.re[k] = found.re[k] * share;
       spectrum_.im[k] = found.im[k] * share;
     }
   }
-
-  // Swapping re and im before and after turns a transform into that of the other direction.
-  static Split<T> swapped(Split<T> x) { return {x.im, x.re}; }
 
   struct Rows {
     int64_t first, count;
@@ -226,26 +267,28 @@ class Transformer {
     }
   }
 
-  // Of what is in the first buffer of the worker.
-  Split<T> transformed(const Rows& rows, bool inverse) const {
+  // Of what is at `ends`, or in the first buffer of the worker.
+  Split<T> transformed(const Rows& rows, const FourierEnds<T>& ends) const {
     const Split<T> x = buffer(rows.worker, 0), y = buffer(rows.worker, 1);
-    const Split<T> from = inverse ? swapped(x) : x, other = inverse ? swapped(y) : y;
-    const Split<T> made =
-        layout_.is_chirp ? by_chirp(from, other, rows.count)
-                         : kernels_.transform(layout_.factors, roots_, from, other, rows.count);
-    return inverse ? swapped(made) : made;
+    if (!layout_.is_chirp) return kernels_.transform(tables_, ends, x, y, rows.count);
+    if (ends.from.first != nullptr) kernels_.load(ends.from, x, rows.count);
+    const Split<T> made = ends.swapped ? swapped(by_chirp(swapped(x), swapped(y), rows.count))
+                                       : by_chirp(x, y, rows.count);
+    if (ends.to.first != nullptr) kernels_.store(ends.to, made, ends.scale, rows.count);
+    return made;
   }
+
+  static Split<T> swapped(Split<T> x) { return {x.im, x.re}; }
 
   Split<T> by_chirp(Split<T> x, Split<T> y, int64_t lanes) const {
     const int64_t n = layout_.size, length = layout_.factors.length;
     kernels_.multiply(x, chirp_, n, lanes);
     std::fill(x.re + n * lanes, x.re + length * lanes, T{0});
     std::fill(x.im + n * lanes, x.im + length * lanes, T{0});
-    Split<T> made = kernels_.transform(layout_.factors, roots_, x, y, lanes);
+    Split<T> made = kernels_.transform(tables_, {}, x, y, lanes);
     kernels_.multiply(made, spectrum_, length, lanes);
     const Split<T> other = made.re == x.re ? y : x;
-    made =
-        swapped(kernels_.transform(layout_.factors, roots_, swapped(made), swapped(other), lanes));
+    made = kernels_.transform(tables_, {.swapped = true}, made, other, lanes);
     kernels_.multiply(made, chirp_, n, lanes);
     return made;
   }
@@ -268,15 +311,22 @@ class Transformer {
   }
   void complex_rows(const Rows& rows) const {
     const Split<T> x = buffer(rows.worker, 0);
+    FourierEnds<T> ends{.scale = static_cast<T>(work_.scale), .swapped = work_.inverse};
     const int64_t pair_step = 2 * work_.inner;
     each_run(rows, [&](int64_t offset, int64_t row_step, int64_t lane, int64_t run) {
-      kernels_.load({from() + offset, pair_step, row_step, work_.count, run},
-                    {x.re + lane, x.im + lane}, rows.count);
+      const FourierRows<const T> part{from() + offset, pair_step, row_step, work_.count, run};
+      if (run == rows.count) {
+        ends.from = part;
+        ends.to = {to() + offset, pair_step, row_step, work_.count, run};
+      } else {
+        kernels_.load(part, {x.re + lane, x.im + lane}, rows.count);
+      }
     });
-    const Split<T> made = transformed(rows, work_.inverse);
+    const Split<T> made = transformed(rows, ends);
+    if (ends.to.first != nullptr) return;
     each_run(rows, [&](int64_t offset, int64_t row_step, int64_t lane, int64_t run) {
       kernels_.store({to() + offset, pair_step, row_step, work_.count, run},
-                     {made.re + lane, made.im + lane}, static_cast<T>(work_.scale), rows.count);
+                     {made.re + lane, made.im + lane}, ends.scale, rows.count);
     });
   }
 
@@ -285,19 +335,19 @@ class Transformer {
   T* reals_to(const Rows& rows) const { return to() + rows.first * work_.count; }
 
   void from_pairs_of_reals(const Rows& rows) const {
-    kernels_.load({reals_from(rows), 2, work_.count, layout_.half, rows.count},
-                  buffer(rows.worker, 0), rows.count);
-    const Split<T> made = transformed(rows, false);
-    kernels_.apart(made, turns_, layout_.half, rows.count);
+    const Split<T> made =
+        transformed(rows, {.from = {reals_from(rows), 2, work_.count, layout_.half, rows.count}});
+    kernels_.apart(made, halves_, layout_.half, rows.count);
     std::fill_n(made.im, rows.count, T{0});
     std::fill_n(made.im + layout_.half * rows.count, rows.count, T{0});
     store_kept(made, rows);
   }
   void to_pairs_of_reals(const Rows& rows) const {
     const Split<T> x = load_kept(rows);
-    kernels_.together(x, turns_, layout_.half, rows.count);
-    kernels_.store({reals_to(rows), 2, work_.count, layout_.half, rows.count},
-                   transformed(rows, true), static_cast<T>(2 * work_.scale), rows.count);
+    kernels_.together(x, halves_, layout_.half, rows.count);
+    transformed(rows, {.to = {reals_to(rows), 2, work_.count, layout_.half, rows.count},
+                       .scale = static_cast<T>(2 * work_.scale),
+                       .swapped = true});
   }
 
   // An odd number of them.
@@ -306,7 +356,7 @@ class Transformer {
     for (int64_t l = 0; l < rows.count; ++l)
       for (int64_t k = 0; k < work_.count; ++k)
         set(x, k * rows.count + l, reals_from(rows)[l * work_.count + k], T{0});
-    const Split<T> made = transformed(rows, false);
+    const Split<T> made = transformed(rows, {});
     std::fill_n(made.im, rows.count, T{0});
     store_kept(made, rows);
   }
@@ -319,7 +369,7 @@ class Transformer {
         const int64_t mirrored = (work_.count - k) * lanes + l;
         set(x, k * lanes + l, x.re[mirrored], -x.im[mirrored]);
       }
-    const Split<T> made = transformed(rows, true);
+    const Split<T> made = transformed(rows, {.swapped = true});
     const T scale = static_cast<T>(work_.scale);
     for (int64_t l = 0; l < lanes; ++l)
       for (int64_t k = 0; k < work_.count; ++k)
@@ -350,7 +400,9 @@ class Transformer {
   const Fourier& work_;
   const Layout layout_;
   const FourierKernels<T>& kernels_;
-  Split<T> roots_, turns_, chirp_, spectrum_;
+  FourierTables<T> tables_;
+  T* turns_ = nullptr;
+  Split<T> halves_, chirp_, spectrum_;
   std::byte* buffers_ = nullptr;
 };
 

@@ -1,2 +1,2 @@
 #define TIDEMARK_ISA baseline
-#include "tidemark/emit/library/fft_kernels.inc"
+#include "tidemark/emit/library/fft_reals.inc"

@@ -1,5 +1,7 @@
 #include "tidemark/emit/library/scan.h"
 
+#include <emmintrin.h>
+
 #include <algorithm>
 #include <cstring>
 #include <type_traits>
@@ -170,6 +172,28 @@ bool stays(T a, T b) {
   return kLargest ? y <= x : x <= y;
 }
 
+// Whether a stays so with each of the next kFew elements. False where that takes no less time than
+// to see one after the other.
+constexpr int64_t kFew = 16;
+template <bool kLargest, class T>
+bool stays_with_few(T a, const T* next) {
+  if constexpr (std::is_same_v<T, float> || std::is_same_v<T, double> ||
+                std::is_same_v<T, int32_t>) {
+    using V [[gnu::vector_size(16)]] = T;
+    constexpr auto kLanes = static_cast<int64_t>(sizeof(V) / sizeof(T));
+    const V best = a - V{};
+    __m128i stay = _mm_set1_epi8(-1);
+#pragma GCC unroll 8
+    for (int64_t i = 0; i < kFew; i += kLanes) {
+      V some;
+      std::memcpy(&some, next + i, sizeof(V));
+      stay &= reinterpret_cast<__m128i>(kLargest ? some <= best : best <= some);
+    }
+    return _mm_movemask_epi8(stay) == 0xffff;
+  }
+  return false;
+}
+
 // The largest element changes rarely in long rows: a jump that is foreseen costs less than a choice
 // that every element waits for.
 template <bool kLargest, bool has_values, bool has_positions, class T>
@@ -183,13 +207,26 @@ void extremum_rows(const Scan& scan, const T* from, T* to, int64_t* positions) {
     const int64_t first = row * count;
     int64_t here = step < 0 ? count - 1 - begin : begin;
     Best best = begin == 0 ? Best{from[first + here], here} : carried;
-    for (int64_t i = begin; i < end; ++i, here += step) {
-      const T element = from[first + here];
-      if (!stays<kLargest>(best.element, element) && replaces<kLargest>(best.element, element))
-        best = {element, here};
-      if constexpr (has_values) to[first + here] = best.element;
-      if constexpr (has_positions) positions[first + here] = best.where;
+    const auto follow = [&](int64_t many) {
+      for (int64_t i = 0; i < many; ++i, here += step) {
+        const T element = from[first + here];
+        if (!stays<kLargest>(best.element, element) && replaces<kLargest>(best.element, element))
+          best = {element, here};
+        if constexpr (has_values) to[first + here] = best.element;
+        if constexpr (has_positions) positions[first + here] = best.where;
+      }
+    };
+    int64_t left = end - begin;
+    for (; step > 0 && left >= kFew; left -= kFew) {
+      if (!stays_with_few<kLargest>(best.element, from + first + here)) {
+        follow(kFew);
+        continue;
+      }
+      if constexpr (has_values) std::fill_n(to + first + here, kFew, best.element);
+      if constexpr (has_positions) std::fill_n(positions + first + here, kFew, best.where);
+      here += kFew;
     }
+    follow(left);
     carried = best;
   });
 }

@@ -265,29 +265,70 @@ class Sorter {
   // The best so far are sorted, and a better one moves those behind it.
   void keep_few(const std::byte* from, Entry* entries) const {
     const int64_t kept = work_.count;
-    std::sort(entries, entries + kept);
-    for (int64_t i = kept; i < rows_.length; ++i) {
-      const Entry next = entry(from, i);
-      if (!(next < entries[kept - 1])) continue;
-      int64_t place = kept - 1;
-      for (; place > 0 && next < entries[place - 1]; --place) entries[place] = entries[place - 1];
-      entries[place] = next;
-    }
+    for (int64_t i = 1; i < kept; ++i) put_in_place(entries[i], entries, i);
+    each_better(from, entries[kept - 1],
+                [&](const Entry& next) { put_in_place(next, entries, kept - 1); });
+  }
+  static void put_in_place(const Entry entry, Entry* entries, int64_t place) {
+    for (; place > 0 && entry < entries[place - 1]; --place) entries[place] = entries[place - 1];
+    entries[place] = entry;
   }
 
   // The best so far form a heap with the worst of them on top.
   void keep_best(const std::byte* from, Entry* entries) const {
     const int64_t kept = work_.count;
     std::make_heap(entries, entries + kept);
-    for (int64_t i = kept; i < rows_.length; ++i) {
-      const Entry next = entry(from, i);
-      if (!(next < entries[0])) continue;
+    each_better(from, entries[0], [&](const Entry& next) {
       std::pop_heap(entries, entries + kept);
       entries[kept - 1] = next;
       std::push_heap(entries, entries + kept);
-    }
+    });
     std::sort_heap(entries, entries + kept);
   }
+
+  // Calls f for the entries, in their order, that are better than `worst`, which f may change.
+  template <class F>
+  void each_better(const std::byte* from, const Entry& worst, const F& f) const {
+    for (int64_t i = work_.count; i < rows_.length;) {
+      i = after_worse(from, i, worst.place());
+      for (const int64_t end = std::min(i + kBlock, rows_.length); i < end; ++i) {
+        const Entry next = entry(from, i);
+        if (next < worst) f(next);
+      }
+    }
+  }
+
+  // Goes over blocks of the largest elements, in which none is better, as fast as memory is read.
+  int64_t after_worse(const std::byte* from, int64_t i, int64_t worst) const {
+    if (stride_ != kBytes || !work_.descending) return i;
+    switch (work_.x.dtype) {
+      case DType::f32:
+        return after_at_most<float>(from, i, worst);
+      case DType::f64:
+        return after_at_most<double>(from, i, worst);
+      case DType::i32:
+        return after_at_most<int32_t>(from, i, worst);
+      default:
+        return i;
+    }
+  }
+  template <class Number>
+  int64_t after_at_most(const std::byte* from, int64_t i, int64_t worst) const {
+    using V [[gnu::vector_size(16)]] = Number;
+    constexpr auto kLanes = static_cast<int64_t>(sizeof(V) / sizeof(Number));
+    const V bound = load<Number>(from + worst * kBytes) - V{};
+    for (; i + kBlock <= rows_.length; i += kBlock) {
+      __m128i better = {};
+#pragma GCC unroll 8
+      for (int64_t j = 0; j < kBlock; j += kLanes) {
+        const V x = load<V>(from + (i + j) * kBytes);
+        better |= reinterpret_cast<__m128i>(~(x <= bound));  // A NaN is.
+      }
+      if (_mm_movemask_epi8(better) != 0) break;
+    }
+    return i;
+  }
+  static constexpr int64_t kBlock = 16;
 
   static constexpr auto kBytes = static_cast<int64_t>(sizeof(Bits));
 

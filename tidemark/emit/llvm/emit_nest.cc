@@ -432,8 +432,6 @@ Value* NestEmitter::lane_partial(const Fold& fold, Value* lane) {
 void NestEmitter::fold_lane_block(const Sweep& sweep, const Known& hoisted, const Place& row,
                                   Value* begin, Value* end) {
   const auto vectors = static_cast<size_t>(kLanes / width_);
-  const bool turns = vectors * sweep.folds.size() <= kTurningRegisters;
-  if (turns) return fold_lanes_by_turns(sweep, hoisted, row, begin, end);
   Carried partials;
   for (const Fold& fold : sweep.folds) {
     partials.resize(partials.size() + vectors, identity(fold, width_));
@@ -443,6 +441,9 @@ void NestEmitter::fold_lane_block(const Sweep& sweep, const Known& hoisted, cons
     Value* count = builder_.CreateSub(end, begin);
     rest = builder_.CreateAdd(begin, builder_.CreateAnd(count, ~static_cast<uint64_t>(kLanes - 1)));
     partials = fold_lane_groups(sweep, hoisted, row, begin, rest, partials);
+  }
+  if (partials.size() <= kTurningRegisters) {
+    return fold_lanes_by_turns(sweep, hoisted, row, rest, end, std::move(partials));
   }
   for (size_t k = 0; k < partials.size(); ++k) {
     Value* lane = builder_.getInt64(k % vectors * static_cast<size_t>(width_));
@@ -476,14 +477,11 @@ Carried NestEmitter::fold_lane_groups(const Sweep& sweep, const Known& hoisted, 
 }
 
 // One vector at a time, rotating the vectors of lanes through one register: one body serves them
-// all, and they never leave the registers. `begin` is lane 0.
+// all, and they never leave the registers. For what whole groups leave, and for heavy bodies.
+// `begin` is lane 0.
 void NestEmitter::fold_lanes_by_turns(const Sweep& sweep, const Known& hoisted, const Place& row,
-                                      Value* begin, Value* end) {
+                                      Value* begin, Value* end, Carried partials) {
   const auto vectors = static_cast<size_t>(kLanes / width_);
-  Carried partials;
-  for (const Fold& fold : sweep.folds) {
-    partials.resize(partials.size() + vectors, identity(fold, width_));
-  }
   // Full vectors without masks: a masked store beside the fold costs a fifth of the time.
   partials =
       vector_loop(row, begin, end, true, partials, [&](const Place& place, const Carried& turn) {

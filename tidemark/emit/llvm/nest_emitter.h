@@ -65,7 +65,7 @@ class NestEmitter {
   Carried fold_lane_groups(const Sweep& sweep, const Known& hoisted, const Place& row,
                            llvm::Value* begin, llvm::Value* end, Carried partials);
   void fold_lanes_by_turns(const Sweep& sweep, const Known& hoisted, const Place& row,
-                           llvm::Value* begin, llvm::Value* end);
+                           llvm::Value* begin, llvm::Value* end, Carried partials);
   void fold_lanes_in_memory(const Sweep& sweep, const Known& hoisted, const Place& row,
                             llvm::Value* begin, llvm::Value* end);
   llvm::Value* lane_partial(const Fold& fold, llvm::Value* lane);
