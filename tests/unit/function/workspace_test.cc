@@ -156,6 +156,12 @@ INSTANTIATE_TEST_SUITE_P(
              [](const td::Tensor& x) {
                return td::conv_transpose2d(x, td::ones({3, 3, 20, 8}), {.strides = {2, 2}});
              }},
+        Case{"kernel_of_a_sum",
+             {2, 5, 10, 11, 8},
+             [](const td::Tensor& x) {
+               return td::grad([&](const td::Tensor& w) { return td::sum(td::conv3d(x, w)); })(
+                   td::ones({3, 3, 3, 8, 20}));
+             }},
         Case{"resize",
              {3, 20, 21, 8},
              [](const td::Tensor& x) {

@@ -46,6 +46,9 @@ struct Tile {
   int64_t b_step = 0;
   const Segment* segments = nullptr;
   int64_t segment_count = 0;
+  // If not 0, A and B are moved by jumps as well, after every `run` steps of a segment.
+  int64_t run = 0;
+  int64_t a_jump = 0, b_jump = 0;
   const T* from = nullptr;  // Null, or the chains as an earlier part of the block has left them.
   int64_t from_row = 0;
   T* packed = nullptr;  // Null, or where rows of B are left, whole vectors, zeros beyond the edge.

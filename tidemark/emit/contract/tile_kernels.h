@@ -103,7 +103,8 @@ void tile(const Tile<typename S::T>& t) {
   const int64_t a_row = t.a_row, a_step = t.a_step, b_step = t.b_step;
   const int64_t a_next_row = t.a_next_row;
   constexpr int kPointers = pointers_of(kRows);
-  const bool is_plain = t.packed == nullptr && t.last_lanes == kLanes;
+  const bool is_plain = t.packed == nullptr && t.last_lanes == kLanes && t.run == 0;
+  const int64_t run = t.run, a_jump = t.a_jump, b_jump = t.b_jump;
   const T* next_a = t.next_a;
   for (int64_t s = 0; s < t.segment_count; ++s) {
     const Segment& segment = t.segments[s];
@@ -113,7 +114,7 @@ void tile(const Tile<typename S::T>& t) {
     const T* b = t.b + segment.b;
     const T* next_b = t.next_b != nullptr ? t.next_b[s] : nullptr;
     T* packed = t.packed;
-    int64_t left = segment.length;
+    int64_t left = segment.length, left_of_run = run;
     while (left > 0) {
       int64_t steps = left < kPrefetchSteps ? left : kPrefetchSteps;
       left -= steps;
@@ -157,12 +158,18 @@ void tile(const Tile<typename S::T>& t) {
         for (int r = 0; r < kRows; ++r) {
           const V x = S::broadcast(a[r / 3] + (r % 3) * a_row);
           TIDEMARK_UNROLL
-          for (int v = 0; v < kFull; ++v) sums[r][v] = S::fma(x, row[v], sums[r][v]);
-          last_sums[r] = L::fma(L::of(x), last, last_sums[r]);
+          for (int v = 0; v < kFull; ++v) add_product<S>(x, row[v], sums[r][v]);
+          add_product<L>(L::of(x), last, last_sums[r]);
         }
         TIDEMARK_UNROLL
         for (int i = 0; i < kPointers; ++i) a[i] += a_step;
         b += b_step;
+        if (--left_of_run == 0) {
+          TIDEMARK_UNROLL
+          for (int i = 0; i < kPointers; ++i) a[i] += a_jump;
+          b += b_jump;
+          left_of_run = run;
+        }
       }
     }
   }

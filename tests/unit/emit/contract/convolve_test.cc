@@ -17,6 +17,7 @@ struct Case {
   bool across = false;  // Images lie side by side; image_gap is between channels.
   int64_t frame_gap = 0;
   bool by_channel = false;
+  bool repeats = false;  // All images are the first one.
 };
 
 int64_t out_size(int64_t size, int64_t pad_both, int64_t dilation, int64_t taps, int64_t stride,
@@ -155,7 +156,7 @@ class Trial {
   static ConvolutionAcross side_by_side(const Case& c) {
     ConvolutionAcross across{.of = c.p};
     Convolution& p = across.of;
-    p.in_n = 1;
+    p.in_n = c.repeats ? 0 : 1;
     p.in_w = p.n + c.pixel_gap;
     p.in_h = p.w * p.in_w + c.row_gap;
     p.in_d = p.h * p.in_h + c.frame_gap;
@@ -281,6 +282,7 @@ TEST_F(Convolve, FollowsItsMeaningForImagesSideBySide) {
         p.pad_top = p.pad_left = 1;
         run_and_check({.p = with_output(p, 1), .across = true});
         run_and_check({with_output(p, 1), 3, 5, 11, true});
+        run_and_check({.p = with_output(p, 1), .across = true, .repeats = true});
         if (HasFatalFailure()) return;
       }
     }
