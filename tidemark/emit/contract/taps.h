@@ -66,16 +66,31 @@ struct Phase {
   PhaseAxis z, y, x;
 };
 
-// Calls visit(phase) for each; one if no axis is spread.
+inline WholeAxis z_axis(const Convolution& p) {
+  return {p.d, p.out_d, p.kd, p.stride_d, p.pad_front, p.dilation_d, p.spread_d};
+}
+inline WholeAxis y_axis(const Convolution& p) {
+  return {p.h, p.out_h, p.kh, p.stride_h, p.pad_top, p.dilation_h, p.spread_h};
+}
+inline WholeAxis x_axis(const Convolution& p) {
+  return {p.w, p.out_w, p.kw, p.stride_w, p.pad_left, p.dilation_w, p.spread_w};
+}
+
+// Calls visit(axis) for each phase of an axis that has outputs; one if it is not spread.
+template <class Visit>
+void for_each_phase(const WholeAxis& axis, Visit&& visit) {
+  for (int64_t i = 0; i < std::min(axis.phases(), axis.out); ++i) visit(axis.phase(i));
+}
+// Calls visit(phase) for each phase of frames like z.
+template <class Visit>
+void for_each_phase(const Convolution& p, const PhaseAxis& z, Visit&& visit) {
+  for_each_phase(y_axis(p), [&](const PhaseAxis& y) {
+    for_each_phase(x_axis(p), [&](const PhaseAxis& x) { visit(Phase{z, y, x}); });
+  });
+}
 template <class Visit>
 void for_each_phase(const Convolution& p, Visit&& visit) {
-  const WholeAxis z{p.d, p.out_d, p.kd, p.stride_d, p.pad_front, p.dilation_d, p.spread_d};
-  const WholeAxis y{p.h, p.out_h, p.kh, p.stride_h, p.pad_top, p.dilation_h, p.spread_h};
-  const WholeAxis x{p.w, p.out_w, p.kw, p.stride_w, p.pad_left, p.dilation_w, p.spread_w};
-  for (int64_t i = 0; i < std::min(z.phases(), p.out_d); ++i)
-    for (int64_t j = 0; j < std::min(y.phases(), p.out_h); ++j)
-      for (int64_t k = 0; k < std::min(x.phases(), p.out_w); ++k)
-        visit(Phase{z.phase(i), y.phase(j), x.phase(k)});
+  for_each_phase(z_axis(p), [&](const PhaseAxis& z) { for_each_phase(p, z, visit); });
 }
 
 }  // namespace tidemark::contraction

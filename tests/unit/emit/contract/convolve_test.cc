@@ -420,6 +420,52 @@ TEST_F(Convolve, FollowsItsMeaningForSpreadPixels) {
   }
 }
 
+// Pixels take the place of outputs in vectors, except where they see fewer taps. Rows are cut in
+// bands; the last case has a kernel taller than a band's share of the cache.
+TEST_F(Convolve, FollowsItsMeaningForFewOutputs) {
+  for (const DType dtype : {DType::f32, DType::f64, DType::i32}) {
+    for (const int64_t spread : {1, 2, 3}) {
+      for (const int64_t outputs : {1, 3, 8}) {
+        Convolution p{.n = 2, .h = 7, .w = 75, .c_in = 16, .kh = 3, .kw = 4, .c_out = outputs};
+        p.dtype = dtype;
+        p.spread_w = spread;
+        p.spread_h = 4 - spread;
+        p.dilation_h = spread;
+        p.dilation_w = outputs == 3 ? 2 : 1;
+        p.pad_top = 1;
+        p.pad_left = 4 - outputs;  // Below 0 it crops.
+        run_and_check({with_output(p, 5)});
+        p.c_in = 33;
+        p.d = 3;
+        p.kd = 2;
+        p.spread_d = spread;
+        p.pad_front = 1;
+        run_and_check({with_output(p, 1), 1, 2, 3, false, 5});
+        if (HasFatalFailure()) return;
+      }
+    }
+  }
+  Convolution p{.n = 1, .h = 12, .w = 64, .c_in = 600, .kh = 9, .kw = 2, .c_out = 2};
+  p.pad_top = 4;
+  run_and_check({with_output(p, 4)});
+}
+
+TEST_F(Convolve, FewOutputsHaveTheSameBitsForAnyNumberOfThreads) {
+  Convolution p{.n = 1, .h = 30, .w = 70, .c_in = 20, .kh = 5, .kw = 5, .c_out = 3};
+  p.spread_h = p.spread_w = 2;
+  p.pad_top = p.pad_left = 4;
+  Trial trial({with_output(p, 4)});
+  set_num_threads(1);
+  trial.run();
+  trial.check();
+  const std::vector<std::byte> alone = trial.result();
+  for (const int threads : {2, 3, 8}) {
+    set_num_threads(threads);
+    trial.run();
+    EXPECT_EQ(trial.result(), alone) << threads;
+  }
+}
+
 TEST_F(Convolve, GivesTheSameBitsForAnyNumberOfThreads) {
   for (const DType dtype : {DType::f32, DType::bf16, DType::f64}) {
     Convolution p{.n = 2, .h = 20, .w = 19, .c_in = 32, .kh = 3, .kw = 3, .c_out = 72};
@@ -463,13 +509,16 @@ TEST_F(Convolve, ImagesSideBySideGiveTheSameBitsForAnyNumberOfThreads) {
 }
 
 TEST_F(Convolve, SkipsPaddingEvenUnderInfiniteWeights) {
-  Convolution p{.n = 1, .h = 4, .w = 4, .c_in = 3, .kh = 3, .kw = 3, .c_out = 5};
-  p.pad_top = p.pad_left = 1;
-  Trial trial({with_output(p, 1)});
-  reinterpret_cast<float*>(trial.weight())[0] = INFINITY;
-  reinterpret_cast<float*>(trial.weight())[7] = NAN;
-  trial.run();
-  trial.check();
+  for (const int64_t width : {4, 80}) {
+    Convolution p{.n = 1, .h = 4, .w = width, .c_in = 3, .kh = 3, .kw = 3, .c_out = 5};
+    p.pad_top = p.pad_left = 1;
+    if (width == 80) p.c_in = 16, p.c_out = 2;
+    Trial trial({with_output(p, 1)});
+    reinterpret_cast<float*>(trial.weight())[0] = INFINITY;
+    reinterpret_cast<float*>(trial.weight())[7] = NAN;
+    trial.run();
+    trial.check();
+  }
 }
 
 TEST_F(Convolve, IgnoresAndKeepsTheCallersFloatModes) {
