@@ -11,18 +11,6 @@
 
 namespace tidemark::contraction {
 
-struct Stretch {
-  int64_t begin = 0, end = 0;
-  Taps taps;
-};
-
-// The longest run of outputs from `begin` on that see the same taps.
-inline Stretch next_stretch(const PhaseAxis& axis, int64_t begin, int64_t limit) {
-  Stretch stretch{begin, begin + 1, axis.taps_at(begin)};
-  while (stretch.end < limit && axis.taps_at(stretch.end) == stretch.taps) ++stretch.end;
-  return stretch;
-}
-
 // The frames that one output frame sees, as one worker reads them: in place, or a widened copy.
 template <class T>
 struct Image {

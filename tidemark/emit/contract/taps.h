@@ -36,6 +36,23 @@ struct PhaseAxis {
   Taps taps_at(int64_t at) const { return taps_inside(at, stride, pad, dilation, taps, in); }
 };
 
+// Outputs [begin, end) of an axis that see the same taps.
+struct Stretch {
+  int64_t begin = 0, end = 0;
+  Taps taps;
+};
+
+// The longest from `begin` on.
+inline Stretch next_stretch(const PhaseAxis& axis, int64_t begin, int64_t limit) {
+  Stretch stretch{begin, begin + 1, axis.taps_at(begin)};
+  if (axis.taps > 0 && stretch.taps == Taps{0, axis.taps}) {
+    const int64_t last = axis.in - 1 + axis.pad - (axis.taps - 1) * axis.dilation;
+    stretch.end = std::min(limit, last / axis.stride + 1);
+  }
+  while (stretch.end < limit && axis.taps_at(stretch.end) == stretch.taps) ++stretch.end;
+  return stretch;
+}
+
 // One axis of a convolution as Convolution states it.
 struct WholeAxis {
   int64_t in, out, taps, stride, pad, dilation, spread;

@@ -110,6 +110,9 @@ struct DepthwiseTap {
   int64_t weight = 0;  // From Depthwise::weight.
 };
 
+// Taps of a row that share loads of pixels: the width of most kernels.
+inline constexpr int kDepthwiseRun = 3;
+
 // Output pixels in a line that see the same taps: out(pixel, channel) = sum over taps and the
 // channels c of the group of in(pixel, c) * weight(c, channel), at most kBlock terms, with
 // contiguous channels. A tap of the weights has a row for each c.
@@ -119,6 +122,8 @@ struct Depthwise {
   const void* weight = nullptr;
   const DepthwiseTap* taps = nullptr;
   int64_t tap_count = 0;
+  bool in_runs = false;        // Taps come in runs of kDepthwiseRun, in_pixel apart.
+  const void* next = nullptr;  // Pixels to prefetch, in_pixel apart; never read.
   void* out = nullptr;
   int64_t out_pixel = 0;
   int64_t pixels = 0, channels = 0;

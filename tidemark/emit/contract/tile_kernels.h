@@ -392,50 +392,73 @@ class OfGroup {
   decltype(places_in_group<S, kEach>(0)) places_[kEach];
 };
 
-// Several pixels share each load of a weight.
-template <class S, class Load, int kEach, int kPixels>
-void depthwise_pixels(const Depthwise& d, int64_t first) {
+// One vector of channels of several pixels, which share each load of a weight, and where the taps
+// of a row are a pixel apart those of pixels. kWhole: it is a whole vector.
+template <class S, class Load, int kEach, int kPixels, bool kWhole>
+[[gnu::always_inline]] inline void depthwise_channels(const Depthwise& d, int64_t first,
+                                                      int64_t channel) {
   using From = typename Load::From;
   using V = typename S::V;
+  constexpr int kRun = kDepthwiseRun;
   // Local copies, because compilers must assume that a vector store may alias `d`.
   const int64_t in_pixel = d.in_pixel, out_pixel = d.out_pixel, channels = d.channels;
-  const DepthwiseTap* const taps = d.taps;
-  const int64_t tap_count = d.tap_count;
-  const From* const in = static_cast<const From*>(d.in) + first * in_pixel;
-  const From* const weight = static_cast<const From*>(d.weight);
-  From* const out = static_cast<From*>(d.out) + first * out_pixel;
+  const int64_t have = kWhole ? S::kLanes : channels - channel;
+  const From* const in = static_cast<const From*>(d.in) + first * in_pixel + channel;
+  const From* const weight = static_cast<const From*>(d.weight) + channel;
+  From* const out = static_cast<From*>(d.out) + first * out_pixel + channel;
   const OfGroup<S, Load, kEach> group;
-  for (int64_t channel = 0; channel < channels; channel += S::kLanes) {
-    const int64_t have = channels - channel;
-    V sums[kPixels];
-    TIDEMARK_UNROLL
-    for (int p = 0; p < kPixels; ++p) sums[p] = S::zero();
-    for (int64_t t = 0; t < tap_count; ++t) {
-      const From* const factors = weight + taps[t].weight + channel;
-      const From* const from = in + taps[t].in + channel;
-      if constexpr (kEach == 1) {
-        const V factor = Load::load(factors, have);
+  const From* const next = static_cast<const From*>(d.next) + first * in_pixel + channel;
+  TIDEMARK_UNROLL
+  for (int p = 0; p < kPixels; ++p) {
+    __builtin_prefetch(next + p * in_pixel, 0, 2);
+    __builtin_prefetch(out + (p + kPixels) * out_pixel, 1, 3);
+  }
+  V sums[kPixels];
+  TIDEMARK_UNROLL
+  for (int p = 0; p < kPixels; ++p) sums[p] = S::zero();
+  const DepthwiseTap* tap = d.taps;
+  const DepthwiseTap* const end = tap + d.tap_count;
+  if (kEach == 1 && d.in_runs) {
+    for (; tap != end; tap += kRun) {
+      V row[kPixels + kRun - 1];
+      TIDEMARK_UNROLL
+      for (int p = 0; p < kPixels + kRun - 1; ++p)
+        row[p] = Load::load(in + tap->in + p * in_pixel, have);
+      TIDEMARK_UNROLL
+      for (int t = 0; t < kRun; ++t) {
+        const V factor = Load::load(weight + tap[t].weight, have);
         TIDEMARK_UNROLL
-        for (int p = 0; p < kPixels; ++p)
-          sums[p] = S::fma(Load::load(from + p * in_pixel, have), factor, sums[p]);
-      } else {
-        V own[kPixels];
-        TIDEMARK_UNROLL
-        for (int p = 0; p < kPixels; ++p) own[p] = Load::load(from + p * in_pixel, have);
-        TIDEMARK_UNROLL
-        for (int c = 0; c < kEach; ++c) {
-          const V factor = Load::load(factors + c * channels, have);
-          TIDEMARK_UNROLL
-          for (int p = 0; p < kPixels; ++p) {
-            const V x = group.channel(own[p], from + p * in_pixel, channel, c);
-            sums[p] = S::fma(x, factor, sums[p]);
-          }
-        }
+        for (int p = 0; p < kPixels; ++p) sums[p] = S::fma(row[p + t], factor, sums[p]);
       }
     }
-    TIDEMARK_UNROLL
-    for (int p = 0; p < kPixels; ++p) Load::store(out + p * out_pixel + channel, sums[p], have);
   }
+  for (; tap != end; ++tap) {
+    const From* const factors = weight + tap->weight;
+    const From* const from = in + tap->in;
+    V own[kPixels];
+    TIDEMARK_UNROLL
+    for (int p = 0; p < kPixels; ++p) own[p] = Load::load(from + p * in_pixel, have);
+    TIDEMARK_UNROLL
+    for (int c = 0; c < kEach; ++c) {
+      const V factor = Load::load(factors + c * channels, have);
+      TIDEMARK_UNROLL
+      for (int p = 0; p < kPixels; ++p) {
+        const V x = group.channel(own[p], from + p * in_pixel, channel, c);
+        sums[p] = S::fma(x, factor, sums[p]);
+      }
+    }
+  }
+  TIDEMARK_UNROLL
+  for (int p = 0; p < kPixels; ++p) Load::store(out + p * out_pixel, sums[p], have);
+}
+
+template <class S, class Load, int kEach, int kPixels>
+void depthwise_pixels(const Depthwise& d, int64_t first) {
+  const int64_t channels = d.channels;
+  int64_t channel = 0;
+  for (; channel + S::kLanes <= channels; channel += S::kLanes)
+    depthwise_channels<S, Load, kEach, kPixels, true>(d, first, channel);
+  if (channel < channels) depthwise_channels<S, Load, kEach, kPixels, false>(d, first, channel);
 }
 
 template <class S, class Load, int kEach>
