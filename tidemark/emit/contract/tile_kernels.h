@@ -7,7 +7,8 @@
 // load_turned(chains, k, V (&columns)[kTurned]): columns[i] has chains.at(lane)[k + i]. Where
 // narrower vectors cost less, S::Narrow is such an S of half as many lanes, with of(V), the low
 // half of a vector; else it is S. Where kLanes > 1: Places, which number lanes; places(n, i) has
-// for each lane the i-th of its n neighbours, and pick(v, places) has those lanes of v.
+// for each lane the i-th of its n neighbours, and pick(v, places) has those lanes of v;
+// every_other(first, last), of the first kLanes elements and of those up to the last one wanted.
 #pragma once
 
 #include <cstdint>
@@ -301,6 +302,22 @@ struct FromBf16 {
   }
 };
 
+// Elements a stride apart; zeros beyond `count`.
+template <class S, class Load>
+typename S::V gather(const typename Load::From* from, int64_t stride, int64_t count) {
+  typename Load::From gathered[S::kLanes] = {};
+  for (int64_t i = 0; i < S::kLanes && i < count; ++i) gathered[i] = from[i * stride];
+  return Load::load(gathered, S::kLanes);
+}
+template <class S, class Load>
+typename S::V load_every_other(const typename Load::From* from) {
+  if constexpr (S::kLanes > 1 && std::is_same_v<typename Load::From, typename S::T>) {
+    return S::every_other(S::load(from), S::load(from + S::kLanes - 1));
+  } else {
+    return gather<S, Load>(from, 2, S::kLanes);
+  }
+}
+
 template <class S, class Load>
 void copy(const BlockCopy<typename S::T>& block) {
   using T = typename S::T;
@@ -344,15 +361,18 @@ void copy(const BlockCopy<typename S::T>& block) {
       }
     }
   } else {
+    // Such as the real parts of complex numbers.
+    const bool every_other = block.column_stride == 2;
     for (int64_t row = 0; row < block.rows; ++row) {
+      const auto* p = from + row * block.row_stride;
       T* to = block.to + row * block.to_row;
       for (int64_t column = 0; column < block.padded_columns; column += kLanes) {
-        typename Load::From gathered[kLanes] = {};
         const int64_t have = block.columns - column;
-        for (int64_t i = 0; i < kLanes && i < have; ++i) {
-          gathered[i] = from[row * block.row_stride + (column + i) * block.column_stride];
-        }
-        put(to + column, Load::load(gathered, kLanes), block.padded_columns - column);
+        put(to + column,
+            every_other && have >= kLanes
+                ? load_every_other<S, Load>(p + 2 * column)
+                : gather<S, Load>(p + column * block.column_stride, block.column_stride, have),
+            block.padded_columns - column);
       }
     }
   }
