@@ -4,6 +4,7 @@
 
 #include "tidemark/calls/create.h"
 #include "tidemark/calls/images.h"
+#include "tidemark/compile/cpu/library_ops.h"
 #include "tidemark/device/threads.h"
 #include "tidemark/ops/scan.h"
 #include "tidemark/ops/structure.h"
@@ -154,6 +155,22 @@ Tensor resampled(const Tensor& x, int64_t axis, Dim size, const ResizeOptions& o
   return bind_op(def_of(&ops::resample), {&x, 1}, spec.attrs(), at);
 }
 
+// The height of images, then the width, in eager code: there are no images between the two.
+Tensor resampled_at_once(const Tensor& x, const Shape& sizes, const ResizeOptions& options,
+                         Source at) {
+  const Tensor images = detail::dense(x, at);
+  const Tensor made =
+      detail::make_tensor(x.dtype(), {x.shape()[0], sizes[0], sizes[1], x.shape()[3]}, at);
+  compile::run_resample_images(detail::array_of(images, at),
+                               kSamplings[static_cast<size_t>(options.method)], options.antialias,
+                               detail::array_of(made, at));
+  return made;
+}
+bool is_concrete(const Tensor& x) {
+  return !detail::is_observed({&x}) &&
+         detail::TensorState::of(x)->kind == detail::TensorState::Kind::concrete;
+}
+
 // Of any dtype: element (2 i + 1) in / (2 out), in whole numbers.
 Tensor nearest(const Tensor& x, int64_t axis, Dim size, Source at) {
   const Tensor place = arange(Operand(size, at), at) * 2 + 1;
@@ -235,9 +252,7 @@ Tensor pad(const Operand& x, const Padding2& widths, PadMode mode, Source at) {
     check_mirror(type, axis, mode, before, at);
     check_mirror(type, axis, mode, after, at);
   }
-  if (y.rank() > 0 && !detail::is_observed({&y}) &&
-      detail::TensorState::of(y)->kind == detail::TensorState::Kind::concrete)
-    return Padded(y, widths, mode, at).fill();
+  if (y.rank() > 0 && is_concrete(y)) return Padded(y, widths, mode, at).fill();
   // The last axes first: what is copied again is then copied in long pieces.
   for (int64_t axis = y.rank() - 1; axis >= 0; --axis) {
     const auto& [before, after] = widths[static_cast<size_t>(axis)];
@@ -261,8 +276,13 @@ Tensor resize(const Operand& x, const Shape& sizes, ResizeOptions options, Sourc
   if (keeps && !detail::is_observed({&y}))
     return detail::from_channels_last(nearest_at_once(y, sizes, at), options.layout, at);
   if (!picks && given.dtype() != DType::f64) y = cast(y, DType::f32, at);
-  for (const int64_t i : order_of(y.shape(), sizes))
-    y = picks ? nearest(y, i + 1, sizes[i], at) : resampled(y, i + 1, sizes[i], options, at);
+  const std::vector<int64_t> order = order_of(y.shape(), sizes);
+  if (!keeps && order == std::vector<int64_t>{0, 1} && sizes.rank() == 2 && is_concrete(y)) {
+    y = resampled_at_once(y, sizes, options, at);
+  } else {
+    for (const int64_t i : order)
+      y = picks ? nearest(y, i + 1, sizes[i], at) : resampled(y, i + 1, sizes[i], options, at);
+  }
   if (is_low_precision(given.dtype())) y = cast(y, given.dtype(), at);
   return detail::from_channels_last(y, options.layout, at);
 }

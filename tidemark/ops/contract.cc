@@ -368,9 +368,9 @@ ConvAxis axis_of(const GradContext& context, const ConvSpec& spec, size_t i) {
           .spread = spec.spread[i]};
 }
 
-// The gradient by the image is the convolution of g, spread by the strides, with the kernel turned
-// around and its input and output channels exchanged.
-Term by_image(const GradContext& context, const ConvSpec& spec) {
+// The convolution of g, spread by the strides, with the windows turned around, whose results are
+// where the pixels are.
+ConvSpec back_of(const GradContext& context, const ConvSpec& spec) {
   ConvSpec back;
   back.axes = spec.axes;
   back.groups = spec.groups;
@@ -384,9 +384,15 @@ Term by_image(const GradContext& context, const ConvSpec& spec) {
     back.pad_high[i] =
         (axis.in - 1) * axis.spread - (axis.out - 1) * axis.stride + axis.reach() - low;
   }
+  return back;
+}
+
+// The gradient by the image: the kernel is turned around, and its input and output channels are
+// exchanged.
+Term by_image(const GradContext& context, const ConvSpec& spec) {
   const Term kernel = swap_within_groups(turned(context.operands[1], 0, spec.axes),
                                          static_cast<int64_t>(spec.axes), spec.groups);
-  return conv_of(spec.axes).apply({context.g, kernel}, back.attrs());
+  return conv_of(spec.axes).apply({context.g, kernel}, back_of(context, spec).attrs());
 }
 
 // As ops::conv_kernel; the sizes of the kernel are those of `like`.
@@ -416,18 +422,8 @@ Term by_kernel(const GradContext& context, const ConvSpec& spec) {
 // Of a convolution of spread pixels in groups, whose strides are 1: x takes the role of the result.
 // The taps come out in reverse, and those channels of a group that come in are the outputs.
 Term by_kernel_of_spread_groups(const GradContext& context, const ConvSpec& spec) {
-  ConvSpec over;
-  over.axes = spec.axes;
-  over.groups = spec.groups;
-  for (size_t i = 0; i < spec.axes; ++i) {
-    const ConvAxis axis = axis_of(context, spec, i);
-    const int64_t low = axis.reach() - axis.low;
-    over.stride[i] = axis.spread;
-    over.dilation[i] = axis.dilation;
-    over.pad_low[i] = low;
-    over.pad_high[i] = (axis.in - 1) * axis.spread + axis.reach() + 1 - axis.out - low;
-  }
-  const Term taps = in_groups(context.g, context.operands[0], over, context.operands[1]);
+  const Term taps =
+      in_groups(context.g, context.operands[0], back_of(context, spec), context.operands[1]);
   return turned(swap_within_groups(taps, static_cast<int64_t>(spec.axes), spec.groups), 0,
                 spec.axes);
 }
@@ -438,19 +434,8 @@ Term by_kernel_of_spread(const GradContext& context, const ConvSpec& spec) {
   const auto is_one = [](int64_t stride) { return stride == 1; };
   if (spec.groups > 1 && std::all_of(spec.stride, spec.stride + spec.axes, is_one))
     return by_kernel_of_spread_groups(context, spec);
-  ConvSpec over;
-  over.axes = spec.axes;
-  over.groups = spec.groups;
-  for (size_t i = 0; i < spec.axes; ++i) {
-    const ConvAxis axis = axis_of(context, spec, i);
-    const int64_t low = axis.reach() - axis.low;
-    over.stride[i] = axis.dilation;
-    over.dilation[i] = axis.spread;
-    over.spread[i] = axis.stride;
-    over.pad_low[i] = low;
-    over.pad_high[i] =
-        axis.reach() + (axis.in - 1) * axis.spread - (axis.out - 1) * axis.stride - low;
-  }
+  ConvSpec over = back_of(context, spec);
+  std::swap(over.stride, over.dilation);
   const Term image = swap_within_groups(context.g, 0, spec.groups);
   const Term taps =
       conv_of(spec.axes).apply({image, first_inward(context.operands[0])}, over.attrs());

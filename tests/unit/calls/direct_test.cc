@@ -99,6 +99,28 @@ TEST(Direct, NearestPixels) {
   }
 }
 
+// The height shrinks: rows are resampled in both directions one by one.
+TEST(Direct, ResampledPixels) {
+  for (const Resizing method : {Resizing::bilinear, Resizing::bicubic}) {
+    for (const bool antialias : {false, true}) {
+      const auto resized = [=](const Tensor& y, const Shape& sizes, ImageLayout layout) {
+        return resize(y, sizes, {.method = method, .antialias = antialias, .layout = layout});
+      };
+      for (const DType dtype : {f16, f32, f64, u8}) {
+        for (const Shape& sizes : {Shape{3, 4}, Shape{1, 1}, Shape{4, 15}, Shape{9, 12}})
+          expect_alike([=](const Tensor& y) { return resized(y, sizes, ImageLayout::nhwc); },
+                       drawn({2, 6, 11, 3}, dtype));
+      }
+      expect_alike([=](const Tensor& y) { return resized(y, {25, 20}, ImageLayout::nhwc); },
+                   drawn({3, 50, 40, 24}, f32));
+      expect_alike([=](const Tensor& y) { return resized(y, {4, 5}, ImageLayout::nchw); },
+                   drawn({2, 3, 9, 8}, f32));
+      expect_alike([=](const Tensor& y) { return resized(y, {4, 5}, ImageLayout::nhwc); },
+                   drawn({0, 9, 8, 2}, f32));
+    }
+  }
+}
+
 TEST(Direct, TrueIndices) {
   for (const Shape& shape : {Shape{700}, Shape{3, 300}, Shape{2, 3, 4}, Shape{0, 3}, Shape{3, 0}}) {
     const Tensor x = cast(drawn(shape, i32) > 2, i32);

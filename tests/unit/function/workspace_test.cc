@@ -156,6 +156,15 @@ INSTANTIATE_TEST_SUITE_P(
              [](const td::Tensor& x) {
                return td::conv_transpose2d(x, td::ones({3, 3, 20, 8}), {.strides = {2, 2}});
              }},
+        Case{"conv2d_to_few",
+             {3, 40, 40, 16},
+             [](const td::Tensor& x) { return td::conv2d(x, td::ones({3, 3, 16, 2})); }},
+        Case{"kernel_of_a_sum",
+             {2, 5, 10, 11, 8},
+             [](const td::Tensor& x) {
+               return td::grad([&](const td::Tensor& w) { return td::sum(td::conv3d(x, w)); })(
+                   td::ones({3, 3, 3, 8, 20}));
+             }},
         Case{"resize",
              {3, 20, 21, 8},
              [](const td::Tensor& x) {

@@ -754,6 +754,27 @@ TEST(GradientTape, WhatRulesReadIsKnownForEachSize) {
   EXPECT_EQ(by_table(table[{td::Slice{.end = 1}}], one, 1).to_vector<double>(), (Values{4, 0}));
 }
 
+// The gradient of a sum repeats one number: kernels read it so, or copy it, with the same bits.
+TEST(Gradient, OfASumOverAConvolutionIsThatByOnes) {
+  const td::Tensor image = drawn({3, 4, 5, 6, 7}, 30), wide = drawn({7, 4, 5, 6, 7}, 31);
+  const td::Tensor kernel = drawn({2, 3, 2, 7, 9}, 32), turned = drawn({2, 3, 2, 9, 7}, 33);
+  for (const td::DType dtype : {td::f32, td::f64}) {
+    for (const td::Tensor& x : {td::cast(image, dtype), td::cast(wide, dtype)}) {
+      const td::Tensor w = td::cast(kernel, dtype), v = td::cast(turned, dtype);
+      td::GradientTape tape({.persistent = true});
+      for (const td::Tensor& each : {x, w, v}) tape.watch(each);
+      const td::Tensor y = td::conv3d(x, w), z = td::conv_transpose3d(x, v, {.strides = {1, 2, 3}});
+      const auto both = [&](const td::Tensor& result, const td::Tensor& source) {
+        const td::Tensor ones = td::identity(td::ones(result.shape(), dtype));
+        const td::Tensor of_sum = tape.gradient(result, source);
+        const td::Tensor by_ones = tape.gradient(result, source, {.output_gradients = ones});
+        EXPECT_TRUE(td::identical(of_sum, by_ones)) << x.shape();
+      };
+      both(y, x), both(y, w), both(z, x), both(z, v);
+    }
+  }
+}
+
 TEST(Gradient, OfOpsByName) {
   EXPECT_NEAR(td::grad(td::grad(td::sin))(td::constant({0.5}, td::f64)[0]).item<double>(),
               -std::sin(0.5), 1e-12);

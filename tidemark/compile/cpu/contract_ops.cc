@@ -158,15 +158,18 @@ int64_t last_stride(const ArrayRef& array) { return array.strides[array.strides.
 
 // Interleaved images, as in the gradient with respect to the kernel, are read without copies. A
 // tile is as tall as there are images; with few images this pays if there are fewer outputs than
-// taps, as in that gradient.
-bool lies_across(const Convolution& work, const ArrayRef& x, const ArrayRef& w) {
-  const bool pays =
-      work.n >= 6 || work.kd * work.kh * work.kw >= work.out_d * work.out_h * work.out_w;
-  return pays && work.n > 1 && work.in_n == 1 && (last_stride(x) != 1 || x.shape[-1] == 1) &&
-         work.groups == 1 && !is_low_precision(work.dtype) &&
-         work.spread_d * work.spread_h * work.spread_w == 1 &&
-         (last_stride(w) == 1 || w.shape[-1] == 1);
+// taps, as in that gradient. Images that repeat one, as the gradient of a sum does, lie in any
+// order.
+bool lies_across(const Convolution& work, const ArrayRef& x) {
+  const bool has_more_taps = work.kd * work.kh * work.kw >= work.out_d * work.out_h * work.out_w;
+  const bool pays = has_more_taps || (work.n >= 6 && work.in_n == 1);
+  return pays && work.n > 1 && (work.in_n == 1 || work.in_n == 0) &&
+         (last_stride(x) != 1 || x.shape[-1] == 1) && work.groups == 1 &&
+         !is_low_precision(work.dtype) && work.spread_d * work.spread_h * work.spread_w == 1;
 }
+
+// Then the outputs of a kernel are contiguous, or it is copied.
+bool packs_outputs(const ArrayRef& w) { return last_stride(w) != 1 && w.shape[-1] != 1; }
 
 // A convolution of images that are not interleaved: the kernel is dense, and the channels of a
 // pixel are contiguous; other axes may have any stride.
@@ -190,7 +193,7 @@ struct AcrossOperands {
         turned(permuted(image)),
         kernel(kernel),
         packs_image(image.strides[0] != 1 && image.shape[0] != 1),
-        packs_kernel(kernel.strides[3] != 1 && kernel.shape[3] != 1) {}
+        packs_kernel(packs_outputs(kernel)) {}
   int64_t copy_bytes() const {
     return (packs_image ? Dense::bytes(turned) : 0) + (packs_kernel ? Dense::bytes(kernel) : 0);
   }
@@ -308,8 +311,8 @@ int64_t conv_workspace(std::span<const ArrayRef> operands, const Attrs& attrs,
   const ops::ConvSpec spec = ops::ConvSpec::from(attrs);
   if (!spec.taps.empty()) return conv_kernel_workspace(operands, attrs, result);
   if (spec.by_channel) return AcrossOperands(operands[0], operands[1]).copy_bytes();
-  if (lies_across(convolution(operands[0], operands[1], attrs, result), operands[0], operands[1]))
-    return 0;
+  if (lies_across(convolution(operands[0], operands[1], attrs, result), operands[0]))
+    return packs_outputs(operands[1]) ? Dense::bytes(operands[1]) : 0;
   const PackedConvolution packed(operands);
   const auto dense = [](const ArrayRef& array) { return dense_layout({array.dtype, array.shape}); };
   const Convolution work = convolution(packed.packs_image ? dense(packed.image) : packed.image,
@@ -325,22 +328,23 @@ void run_conv(std::span<const ArrayRef> operands, const Attrs& attrs, const Arra
   const ArrayRef &image = operands[0], &kernel = operands[1];
   const int threads = num_threads();
   const Convolution as_it_lies = convolution(image, kernel, attrs, result);
-  if (lies_across(as_it_lies, image, kernel)) {
+  const ArrayRef none{.dtype = image.dtype, .shape = {0}, .strides = {1}};
+  if (lies_across(as_it_lies, image)) {
+    const Dense packed(packs_outputs(kernel) ? kernel : none);
     if (WorkspacePart::preparing()) return;
-    const size_t height = kernel.strides.size() - 4;
-    return convolve_across({.of = as_it_lies,
+    const ArrayRef& w = packs_outputs(kernel) ? packed.ref() : kernel;
+    const size_t height = w.strides.size() - 4;
+    return convolve_across({.of = convolution(image, w, attrs, result),
                             .in_c = last_stride(image),
-                            .weight_h = kernel.strides[height],
-                            .weight_w = kernel.strides[height + 1],
-                            .weight_c = kernel.strides[height + 2],
-                            .weight_d = height == 0 ? 0 : kernel.strides[0]},
+                            .weight_h = w.strides[height],
+                            .weight_w = w.strides[height + 1],
+                            .weight_c = w.strides[height + 2],
+                            .weight_d = height == 0 ? 0 : w.strides[0]},
                            threads);
   }
   const bool packs_image = PackedConvolution(operands).packs_image;
   const Dense w(kernel);
-  const Dense packed = packs_image
-                           ? Dense(image)
-                           : Dense(ArrayRef{.dtype = image.dtype, .shape = {0}, .strides = {1}});
+  const Dense packed(packs_image ? image : none);
   const Convolution work = convolution(packs_image ? packed.ref() : image, w.ref(), attrs, result);
   const Workspace scratch(convolve_scratch_bytes(work, threads));
   if (WorkspacePart::preparing()) return;

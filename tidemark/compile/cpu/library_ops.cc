@@ -495,4 +495,21 @@ void run_library(const OpDef& op, std::span<const ArrayRef> operands, const Attr
   TIDEMARK_CHECK(false, op.name, " has no kernel");
 }
 
+void run_resample_images(const ArrayRef& images, Sampling sampling, bool antialias,
+                         const ArrayRef& result) {
+  if (result.size() == 0) return;
+  const library::ResampleImages work{.dtype = result.dtype,
+                                     .n = images.shape[0],
+                                     .h = images.shape[1],
+                                     .w = images.shape[2],
+                                     .c = images.shape[3],
+                                     .to_h = result.shape[1],
+                                     .to_w = result.shape[2],
+                                     .sampling = sampling,
+                                     .antialias = antialias};
+  const int threads = num_threads();
+  const Workspace scratch(library::resample_images_scratch_bytes(work, threads));
+  library::resample_images(work, threads, images.data, result.data, scratch.data());
+}
+
 }  // namespace tidemark::compile

@@ -4,6 +4,7 @@
 
 #include <span>
 
+#include "tidemark/loops/sampling.h"
 #include "tidemark/ops/op_def.h"
 
 namespace tidemark::compile {
@@ -16,5 +17,10 @@ void run_library(const OpDef& op, std::span<const ArrayRef> operands, const Attr
 // The bytes of workspace it needs.
 int64_t library_workspace(const OpDef& op, std::span<const ArrayRef> operands, const Attrs& attrs,
                           std::span<const ArrayRef> results);
+
+// Dense images, [n, h, w, c], with the bits of `resample` along the height and then along the
+// width.
+void run_resample_images(const ArrayRef& images, Sampling sampling, bool antialias,
+                         const ArrayRef& result);
 
 }  // namespace tidemark::compile

@@ -102,10 +102,10 @@ struct Convolution {
 int64_t convolve_scratch_bytes(const Convolution& convolution, int threads);
 void convolve(const Convolution& convolution, int threads, std::byte* scratch);
 
-// The same sums for interleaved images: in_n is 1, channels are `in_c` apart, and weights have
-// arbitrary strides except for outputs, which are contiguous. This is the layout of the gradient by
-// the kernel, where the batch takes the role of channels and channels that of images. f32 or f64,
-// pixels that are not spread. Needs no scratch.
+// The same sums for interleaved images: in_n is 1, or 0 where all images are one. Channels are
+// `in_c` apart, and weights have arbitrary strides except for outputs, which are contiguous. This
+// is the layout of the gradient by the kernel, where the batch takes the role of channels and
+// channels that of images. f32 or f64, pixels that are not spread. Needs no scratch.
 //
 // Groups are of images and of outputs, not of channels: the result has n / groups images, and each
 // output is that of the images of its group.

@@ -23,7 +23,9 @@
 #include "tidemark/device/threads.h"
 #include "tidemark/emit/contract/contract.h"
 #include "tidemark/emit/contract/depthwise.h"
+#include "tidemark/emit/contract/few_outputs.h"
 #include "tidemark/emit/contract/integer.h"
+#include "tidemark/emit/contract/rectangles.h"
 #include "tidemark/emit/contract/taps.h"
 #include "tidemark/emit/contract/tile.h"
 #include "tidemark/emit/contract/work.h"
@@ -35,11 +37,11 @@ using contraction::add_bytes;
 using contraction::divide_up;
 using contraction::kBlock;
 using contraction::KernelSet;
+using contraction::Pass;
 using contraction::Phase;
 using contraction::PhaseAxis;
 using contraction::Segment;
-using contraction::Taps;
-using contraction::Tile;
+using contraction::TapBlocks;
 
 constexpr int64_t kWideRows = 8;  // Output rows of one piece where inputs are widened first.
 
@@ -100,159 +102,6 @@ Blocking cut_up(const Convolution& p, const Phase& phase, int threads) {
     cut.out_bytes = add_bytes(cut.band_rows * phase.x.out * cut.width * size);
   }
   return cut;
-}
-
-struct Stretch {
-  int64_t begin = 0, end = 0;
-  Taps taps;
-};
-
-// The longest run of outputs from `begin` on that see the same taps.
-Stretch next_stretch(const PhaseAxis& axis, int64_t begin, int64_t limit) {
-  Stretch stretch{begin, begin + 1, axis.taps_at(begin)};
-  while (stretch.end < limit && axis.taps_at(stretch.end) == stretch.taps) ++stretch.end;
-  return stretch;
-}
-
-// The frames that one output frame sees, as one worker reads them: in place, or a widened copy.
-template <class T>
-struct Image {
-  const T* data;              // The address of tap frame 0, row 0, which may lie outside.
-  int64_t frame, row, pixel;  // From one tap to the next for frames; else to the next in memory.
-};
-
-// The taps of each block of k, for one rectangle of outputs and one range of k.
-struct Blocks {
-  Segment* segments;
-  int64_t* first;  // Block b is segments [first[b], first[b + 1]).
-  int64_t count;
-
-  struct Range {
-    int64_t begin, end;
-  };
-
-  template <class T>
-  void build(const Convolution& p, const Phase& phase, const Image<T>& image, int64_t weight_row,
-             Taps kz, Taps ky, Taps kx, Range k_range) {
-    const int64_t channels = p.c_in / p.groups;
-    const auto [k_begin, k_end] = k_range;
-    // Neighbouring taps of one row are one run if pixels are contiguous.
-    const bool joined = phase.x.dilation == 1 && phase.x.tap_step == 1 && image.pixel == channels;
-    int64_t used = 0;
-    count = 0;
-    first[0] = 0;
-    int64_t block_end = std::min(k_end, k_begin + kBlock);
-    const auto close_blocks = [&](int64_t k) {
-      while (k >= block_end && block_end < k_end) {
-        first[++count] = used;
-        block_end = std::min(k_end, block_end + kBlock);
-      }
-    };
-    const auto add_run = [&](int64_t a, int64_t k, int64_t length) {
-      const int64_t skip = std::clamp<int64_t>(k_begin - k, 0, length);
-      a += skip;
-      k += skip;
-      length = std::min(length - skip, k_end - k);
-      while (length > 0) {
-        close_blocks(k);
-        const int64_t part = std::min(length, block_end - k);
-        segments[used++] = {.a = a, .b = (k - k_begin) * weight_row, .length = part};
-        a += part;
-        k += part;
-        length -= part;
-      }
-    };
-    const auto tap = [](const PhaseAxis& axis, int64_t number) {
-      return axis.first_tap + number * axis.tap_step;
-    };
-    for (int64_t z = kz.begin; z < kz.end; ++z) {
-      for (int64_t y = ky.begin; y < ky.end; ++y) {
-        const int64_t a = z * image.frame + y * phase.y.dilation * image.row;
-        const int64_t line = (tap(phase.z, z) * p.kh + tap(phase.y, y)) * p.kw;
-        if (joined) {
-          add_run(a + kx.begin * image.pixel, (line + tap(phase.x, kx.begin)) * channels,
-                  (kx.end - kx.begin) * channels);
-          continue;
-        }
-        for (int64_t x = kx.begin; x < kx.end; ++x) {
-          add_run(a + x * phase.x.dilation * image.pixel, (line + tap(phase.x, x)) * channels,
-                  channels);
-        }
-      }
-    }
-    close_blocks(k_end);
-    first[++count] = used;
-  }
-};
-
-// A panel of weights times a piece of the output, for one range of k.
-template <class T>
-struct Pass {
-  Image<T> image;
-  const T* weight;
-  int64_t weight_row;
-  T* out;  // The address of output row 0 and pixel 0, which may lie outside the piece.
-  int64_t out_row, out_pixel;
-  int64_t columns;
-  int64_t k_begin, k_end;
-  Taps kz;
-};
-
-template <class T>
-void run_rectangle(const Phase& phase, const KernelSet<T>& kernels, const Pass<T>& pass,
-                   const Stretch& ys, const Stretch& xs, const Blocks& blocks) {
-  const PhaseAxis &y_axis = phase.y, &x_axis = phase.x;
-  const int64_t vectors = divide_up(pass.columns, kernels.lanes);
-  const int64_t tallest = kernels.max_rows[vectors - 1];
-  const int64_t height = ys.end - ys.begin, width = xs.end - xs.begin;
-  const bool downward = width * divide_up(height, tallest) < height * divide_up(width, tallest);
-  const int64_t lines = downward ? width : height;
-  const auto split = contraction::split_rows(downward ? height : width, tallest);
-  const int64_t across = x_axis.stride * pass.image.pixel, down = y_axis.stride * pass.image.row;
-  const int64_t a_line = downward ? across : down,
-                c_line = downward ? pass.out_pixel : pass.out_row;
-  Tile<T> tile;
-  tile.a_row = downward ? down : across;
-  tile.a_next_row = tile.a_row;
-  tile.c_row = downward ? pass.out_row : pass.out_pixel;
-  tile.b = pass.weight;
-  tile.b_step = pass.weight_row;
-  tile.last_lanes = static_cast<int>(pass.columns - (vectors - 1) * kernels.lanes);
-  const T* a = pass.image.data + (ys.begin * y_axis.stride - y_axis.pad) * pass.image.row +
-               (xs.begin * x_axis.stride - x_axis.pad) * pass.image.pixel;
-  T* c = pass.out + ys.begin * pass.out_row + xs.begin * pass.out_pixel;
-  for (int64_t line = 0; line < lines; ++line, a += a_line, c += c_line) {
-    int64_t at = 0;
-    for (int64_t i = 0; i < split.count; ++i) {
-      const int64_t rows = split.rows(i);
-      tile.a = a + at * tile.a_row;
-      tile.c = c + at * tile.c_row;
-      tile.next_a = tile.a + rows * tile.a_row;
-      for (int64_t block = 0; block < blocks.count; ++block) {
-        tile.segments = blocks.segments + blocks.first[block];
-        tile.segment_count = blocks.first[block + 1] - blocks.first[block];
-        tile.add = pass.k_begin > 0 || block > 0;
-        kernels.tile[vectors - 1][rows - 1](tile);
-      }
-      at += rows;
-    }
-  }
-}
-
-template <class T>
-void run_band(const Convolution& p, const Phase& phase, const KernelSet<T>& kernels,
-              const Pass<T>& pass, int64_t y_begin, int64_t y_end, Blocks& blocks) {
-  for (int64_t y = y_begin; y < y_end;) {
-    const Stretch ys = next_stretch(phase.y, y, y_end);
-    for (int64_t x = 0; x < phase.x.out;) {
-      const Stretch xs = next_stretch(phase.x, x, phase.x.out);
-      blocks.build(p, phase, pass.image, pass.weight_row, pass.kz, ys.taps, xs.taps,
-                   {pass.k_begin, pass.k_end});
-      run_rectangle(phase, kernels, pass, ys, xs, blocks);
-      x = xs.end;
-    }
-    y = ys.end;
-  }
 }
 
 template <class T>
@@ -395,7 +244,7 @@ class Worker {
   const Phase& phase_;
   const Blocking& cut_;
   const KernelSet<T>& kernels_;
-  Blocks blocks_{};
+  TapBlocks blocks_{};
   T* panel_;
   T* wide_in_;
   T* wide_out_;
@@ -459,6 +308,7 @@ int64_t convolve_scratch_bytes(const Convolution& p, int threads) {
   if (is_product(p)) return contract_scratch_bytes(product_of(p), threads);
   if (!contraction::has_tiles(p.dtype) || contraction::is_depthwise(p)) return 0;
   const device::FloatEnvironment environment;  // Sizes of work are estimated in floats.
+  if (contraction::has_few_outputs(p)) return contraction::few_outputs_scratch_bytes(p, threads);
   return p.dtype == DType::f64 ? scratch_bytes<double>(p, threads)
                                : scratch_bytes<float>(p, threads);
 }
@@ -473,6 +323,8 @@ void convolve(const Convolution& p, int threads, std::byte* scratch) {
   }
   if (is_product(p)) return contract(product_of(p), threads, scratch);
   if (contraction::is_depthwise(p)) return contraction::convolve_depthwise(p, threads);
+  if (contraction::has_few_outputs(p))
+    return contraction::convolve_few_outputs(p, threads, scratch);
   if (p.dtype == DType::f64) return run<double>(p, threads, scratch);
   if (is_float(p.dtype)) return run<float>(p, threads, scratch);
   if (contraction::is_whole32(p.dtype)) return run<int32_t>(p, threads, scratch);

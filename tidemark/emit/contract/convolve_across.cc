@@ -100,30 +100,27 @@ struct Block {
       }
     }
   }
+  // Steps go from channel to channel of a pixel, and from pixel to pixel of a row.
   void build(const ConvolutionAcross& p, Taps kz, Taps ky, Taps kx, int64_t k_begin,
              int64_t k_end) {
-    const int64_t channels = p.of.c_in, kw = p.of.kw, kh = p.of.kh;
-    int64_t channel = k_begin % channels;
-    const int64_t pixel = k_begin / channels;
-    int64_t z = pixel / kw / kh, y = pixel / kw % kh, x = pixel % kw;
+    const int64_t channels = p.of.c_in, row = p.of.kw * channels;
     count = 0;
     for (int64_t k = k_begin; k < k_end;) {
-      const bool inside = z >= kz.begin && z < kz.end && y >= ky.begin && y < ky.end;
-      if (channels == 1) {  // Steps go along a row of pixels.
-        const int64_t length = std::min(k_end - k, kw - x);
-        const int64_t begin = std::max(x, kx.begin), end = std::min(x + length, kx.end);
-        if (inside && begin < end) add(p, {z, y, begin}, 0, end - begin);
-        k += length;
-        x = kw;
-      } else {
-        const int64_t length = std::min(k_end - k, channels - channel);
-        if (inside && x >= kx.begin && x < kx.end) add(p, {z, y, x}, channel, length);
-        k += length;
-        channel = 0;
-        ++x;
-      }
-      if (x == kw) x = 0, ++y;
-      if (y == kh) y = 0, ++z;
+      const int64_t line = k / row, first = line * row, z = line / p.of.kh, y = line % p.of.kh;
+      if (z >= kz.begin && z < kz.end && y >= ky.begin && y < ky.end)
+        add_steps(p, {z, y, 0}, std::max(k - first, kx.begin * channels),
+                  std::min(k_end - first, kx.end * channels));
+      k = first + row;
+    }
+  }
+  // Steps [begin, end) of a row. A segment begins with a run, or is a part of one.
+  void add_steps(const ConvolutionAcross& p, Tap row, int64_t begin, int64_t end) {
+    const int64_t channels = p.of.c_in;
+    while (begin < end) {
+      const int64_t channel = begin % channels;
+      const int64_t length = std::min(end - begin, channel == 0 ? end : channels - channel);
+      add(p, {row.z, row.y, begin / channels}, channel, length);
+      begin += length;
     }
   }
 };
@@ -187,15 +184,20 @@ class Piece {
     const int64_t columns = std::min(cut.width, cut.outputs - column);
     const int64_t first_output = group * cut.outputs + column;
     vectors_ = divide_up(columns, kernels_.lanes);
-    in_ = reinterpret_cast<const T*>(p_.in) + group * cut.images;
+    in_ = reinterpret_cast<const T*>(p_.in) + group * cut.images * p_.in_n;
     out_row_ = across.kernel_layout ? p_.c_out : cut.places * p_.c_out;
     out_place_ = across.kernel_layout ? cut.images * p_.c_out : p_.c_out;
     out_ = reinterpret_cast<T*>(p_.out) + first_output;
     tile_.b = reinterpret_cast<const T*>(p_.weight) + first_output;
-    tile_.a_row = 1;
+    tile_.a_row = p_.in_n;
     const bool along_row = p_.c_in == 1 || blocks_.by_channel();
     tile_.a_step = along_row ? p_.dilation_w * p_.in_w : across.in_c;
     tile_.b_step = along_row ? across.weight_w : across.weight_c;
+    if (!along_row) {
+      tile_.run = p_.c_in;
+      tile_.a_jump = p_.dilation_w * p_.in_w - p_.c_in * across.in_c;
+      tile_.b_jump = across.weight_w - p_.c_in * across.weight_c;
+    }
     tile_.c_row = out_row_;
     tile_.last_lanes = static_cast<int>(columns - (vectors_ - 1) * kernels_.lanes);
     tile_.segments = block_.segments;
@@ -245,8 +247,8 @@ class Piece {
     tile_.segment_count = block_.count;
     for (int64_t t = first; t < last; ++t) {
       const int64_t image = cut_.tiles.first(t), rows = cut_.tiles.rows(t);
-      tile_.a = first_tap(row, x) + image;
-      tile_.next_a = tile_.a + rows;
+      tile_.a = first_tap(row, x) + image * p_.in_n;
+      tile_.next_a = tile_.a + rows * p_.in_n;
       tile_.c = out_ + image * out_row_ + place * out_place_;
       fetch_ahead();
       kernels_.tile[vectors_ - 1][rows - 1](tile_);
@@ -272,7 +274,7 @@ class Piece {
     if (weight_ahead_.has_more()) return weight_ahead_;
     if (!in_ahead_.has_more() && ahead_row_ > 0) {
       in_ahead_.first =
-          first_tap(--ahead_row_, p_.out_w - 1) + cut_.tiles.first(begin_ / cut_.places);
+          first_tap(--ahead_row_, p_.out_w - 1) + cut_.tiles.first(begin_ / cut_.places) * p_.in_n;
       in_ahead_.start(weight_ahead_.range);
     }
     return in_ahead_;
@@ -324,9 +326,8 @@ void run(const ConvolutionAcross& p, int threads) {
 
 void convolve_across(const ConvolutionAcross& across, int threads) {
   const Convolution& p = across.of;
-  TIDEMARK_CHECK(p.n % p.groups == 0 && p.c_out % p.groups == 0 && p.in_n == 1,
-                 "convolve_across: ", p.n, " images and ", p.c_out, " outputs in ", p.groups,
-                 " groups, images ", p.in_n, " apart");
+  TIDEMARK_CHECK(p.n % p.groups == 0 && p.c_out % p.groups == 0, "convolve_across: ", p.n,
+                 " images and ", p.c_out, " outputs in ", p.groups, " groups");
   TIDEMARK_CHECK(p.dtype == DType::f32 || p.dtype == DType::f64, "convolve_across: ", p.dtype);
   TIDEMARK_CHECK(p.spread_d * p.spread_h * p.spread_w == 1, "convolve_across: spread pixels");
   const int64_t count = p.n / p.groups * p.out_d * p.out_h * p.out_w * p.c_out;

@@ -27,24 +27,20 @@ struct Place {
   int64_t image, z, y;
 };
 
-// One line of the output: stretches of pixels that see the same taps.
-class Line {
+// Lines of the output, each of stretches of pixels that see the same taps.
+class Lines {
  public:
-  Line(const Convolution& p, const Phase& phase, void (*kernel)(const Depthwise&), Place at)
-      : p_(p),
-        phase_(phase),
-        kernel_(kernel),
-        at_(at),
-        kz_(phase.z.taps_at(at.z)),
-        ky_(phase.y.taps_at(at.y)) {}
+  Lines(const Convolution& p, const Phase& phase, void (*kernel)(const Depthwise&))
+      : p_(p), phase_(phase), kernel_(kernel), tap_size_(p.c_in / p.groups * p.c_out) {}
 
-  void run() {
+  void run(Place at) {
+    at_ = at;
+    kz_ = phase_.z.taps_at(at.z);
+    ky_ = phase_.y.taps_at(at.y);
     for (int64_t x = 0; x < phase_.x.out;) {
-      const Taps kx = phase_.x.taps_at(x);
-      int64_t end = x + 1;
-      while (end < phase_.x.out && phase_.x.taps_at(end) == kx) ++end;
-      run_stretch(x, end, kx);
-      x = end;
+      const Stretch stretch = next_stretch(phase_.x, x, phase_.x.out);
+      run_stretch(stretch);
+      x = stretch.end;
     }
   }
 
@@ -58,10 +54,11 @@ class Line {
     taps_[static_cast<size_t>(d.tap_count++)] = {z * phase_.z.dilation * p_.in_d +
                                                      y * phase_.y.dilation * p_.in_h +
                                                      x * phase_.x.dilation * p_.in_w,
-                                                 tap * p_.c_in / p_.groups * p_.c_out};
+                                                 tap * tap_size_};
   }
 
-  void run_stretch(int64_t begin, int64_t end, Taps kx) {
+  void run_stretch(const Stretch& stretch) {
+    const auto [begin, end, kx] = stretch;
     Depthwise d;
     for (int64_t z = kz_.begin; z < kz_.end; ++z)
       for (int64_t y = ky_.begin; y < ky_.end; ++y)
@@ -79,6 +76,10 @@ class Line {
         (at_.image * p_.out_d + out_place(phase_.z, at_.z)) * p_.out_h + out_place(phase_.y, at_.y);
     d.in = p_.in + from * size;
     d.in_pixel = phase_.x.stride * p_.in_w;
+    d.in_runs = phase_.x.dilation == phase_.x.stride && kx.end - kx.begin == kDepthwiseRun;
+    // What the next line sees for the first time.
+    const int64_t below = (ky_.end - 1) * phase_.y.dilation + phase_.y.stride;
+    d.next = static_cast<const std::byte*>(d.in) + below * p_.in_h * size;
     d.weight = p_.weight;
     d.taps = taps_.data();
     d.out = p_.out + (line * p_.out_w + out_place(phase_.x, begin)) * p_.c_out * size;
@@ -91,7 +92,8 @@ class Line {
   const Convolution& p_;
   const Phase& phase_;
   void (*kernel_)(const Depthwise&);
-  Place at_;
+  const int64_t tap_size_;
+  Place at_{};
   Taps kz_, ky_;
   std::array<DepthwiseTap, kBlock> taps_;
 };
@@ -119,9 +121,10 @@ void convolve_depthwise(const Convolution& p, int threads) {
         phase.x.out * p.c_out * phase.z.taps * phase.y.taps * phase.x.taps * (p.c_in / p.groups);
     const int64_t grain = std::max<int64_t>(1, kPieceWork / std::max<int64_t>(1, line_work));
     const auto work = [&](int64_t begin, int64_t end, int) {
+      Lines of(p, phase, kernel);
       for (int64_t line = begin; line < end; ++line) {
         const int64_t frame = line / lines;
-        Line(p, phase, kernel, {frame / frames, frame % frames, line % lines}).run();
+        of.run({frame / frames, frame % frames, line % lines});
       }
     };
     device::parallel_for(p.n * frames * lines, grain, threads, work);

@@ -36,6 +36,23 @@ struct PhaseAxis {
   Taps taps_at(int64_t at) const { return taps_inside(at, stride, pad, dilation, taps, in); }
 };
 
+// Outputs [begin, end) of an axis that see the same taps.
+struct Stretch {
+  int64_t begin = 0, end = 0;
+  Taps taps;
+};
+
+// The longest from `begin` on.
+inline Stretch next_stretch(const PhaseAxis& axis, int64_t begin, int64_t limit) {
+  Stretch stretch{begin, begin + 1, axis.taps_at(begin)};
+  if (axis.taps > 0 && stretch.taps == Taps{0, axis.taps}) {
+    const int64_t last = axis.in - 1 + axis.pad - (axis.taps - 1) * axis.dilation;
+    stretch.end = std::min(limit, last / axis.stride + 1);
+  }
+  while (stretch.end < limit && axis.taps_at(stretch.end) == stretch.taps) ++stretch.end;
+  return stretch;
+}
+
 // One axis of a convolution as Convolution states it.
 struct WholeAxis {
   int64_t in, out, taps, stride, pad, dilation, spread;
@@ -66,16 +83,31 @@ struct Phase {
   PhaseAxis z, y, x;
 };
 
-// Calls visit(phase) for each; one if no axis is spread.
+inline WholeAxis z_axis(const Convolution& p) {
+  return {p.d, p.out_d, p.kd, p.stride_d, p.pad_front, p.dilation_d, p.spread_d};
+}
+inline WholeAxis y_axis(const Convolution& p) {
+  return {p.h, p.out_h, p.kh, p.stride_h, p.pad_top, p.dilation_h, p.spread_h};
+}
+inline WholeAxis x_axis(const Convolution& p) {
+  return {p.w, p.out_w, p.kw, p.stride_w, p.pad_left, p.dilation_w, p.spread_w};
+}
+
+// Calls visit(axis) for each phase of an axis that has outputs; one if it is not spread.
+template <class Visit>
+void for_each_phase(const WholeAxis& axis, Visit&& visit) {
+  for (int64_t i = 0; i < std::min(axis.phases(), axis.out); ++i) visit(axis.phase(i));
+}
+// Calls visit(phase) for each phase of frames like z.
+template <class Visit>
+void for_each_phase(const Convolution& p, const PhaseAxis& z, Visit&& visit) {
+  for_each_phase(y_axis(p), [&](const PhaseAxis& y) {
+    for_each_phase(x_axis(p), [&](const PhaseAxis& x) { visit(Phase{z, y, x}); });
+  });
+}
 template <class Visit>
 void for_each_phase(const Convolution& p, Visit&& visit) {
-  const WholeAxis z{p.d, p.out_d, p.kd, p.stride_d, p.pad_front, p.dilation_d, p.spread_d};
-  const WholeAxis y{p.h, p.out_h, p.kh, p.stride_h, p.pad_top, p.dilation_h, p.spread_h};
-  const WholeAxis x{p.w, p.out_w, p.kw, p.stride_w, p.pad_left, p.dilation_w, p.spread_w};
-  for (int64_t i = 0; i < std::min(z.phases(), p.out_d); ++i)
-    for (int64_t j = 0; j < std::min(y.phases(), p.out_h); ++j)
-      for (int64_t k = 0; k < std::min(x.phases(), p.out_w); ++k)
-        visit(Phase{z.phase(i), y.phase(j), x.phase(k)});
+  for_each_phase(z_axis(p), [&](const PhaseAxis& z) { for_each_phase(p, z, visit); });
 }
 
 }  // namespace tidemark::contraction

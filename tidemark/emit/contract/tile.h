@@ -46,6 +46,9 @@ struct Tile {
   int64_t b_step = 0;
   const Segment* segments = nullptr;
   int64_t segment_count = 0;
+  // If not 0, A and B are moved by jumps as well, after every `run` steps of a segment.
+  int64_t run = 0;
+  int64_t a_jump = 0, b_jump = 0;
   const T* from = nullptr;  // Null, or the chains as an earlier part of the block has left them.
   int64_t from_row = 0;
   T* packed = nullptr;  // Null, or where rows of B are left, whole vectors, zeros beyond the edge.
@@ -107,6 +110,9 @@ struct DepthwiseTap {
   int64_t weight = 0;  // From Depthwise::weight.
 };
 
+// Taps of a row that share loads of pixels: the width of most kernels.
+inline constexpr int kDepthwiseRun = 3;
+
 // Output pixels in a line that see the same taps: out(pixel, channel) = sum over taps and the
 // channels c of the group of in(pixel, c) * weight(c, channel), at most kBlock terms, with
 // contiguous channels. A tap of the weights has a row for each c.
@@ -116,6 +122,8 @@ struct Depthwise {
   const void* weight = nullptr;
   const DepthwiseTap* taps = nullptr;
   int64_t tap_count = 0;
+  bool in_runs = false;        // Taps come in runs of kDepthwiseRun, in_pixel apart.
+  const void* next = nullptr;  // Pixels to prefetch, in_pixel apart; never read.
   void* out = nullptr;
   int64_t out_pixel = 0;
   int64_t pixels = 0, channels = 0;

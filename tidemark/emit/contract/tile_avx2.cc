@@ -36,6 +36,10 @@ struct Floats {
                             _mm256_set1_epi32(i));
   }
   static V pick(V v, Places places) { return _mm256_permutevar8x32_ps(v, places); }
+  static V every_other(V first, V last) {
+    const V halves = _mm256_shuffle_ps(first, last, 0xd8);
+    return _mm256_castpd_ps(_mm256_permute4x64_pd(_mm256_castps_pd(halves), 0xd8));
+  }
 
   // There are no masked loads of 16-bit elements: a part of a vector goes through an array.
   static __m128i load_halves(const uint16_t* p, int64_t count) {
@@ -169,6 +173,9 @@ struct Doubles {
   }
   static V pick(V v, Places places) {
     return _mm256_castps_pd(_mm256_permutevar8x32_ps(_mm256_castpd_ps(v), places));
+  }
+  static V every_other(V first, V last) {
+    return _mm256_permute4x64_pd(_mm256_shuffle_pd(first, last, 0xa), 0xd8);
   }
 
   static constexpr int kTurned = 2;

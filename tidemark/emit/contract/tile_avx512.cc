@@ -70,6 +70,11 @@ struct Floats {
                             _mm512_set1_epi32(i));
   }
   static V pick(V v, Places places) { return _mm512_permutexvar_ps(places, v); }
+  static V every_other(V first, V last) {
+    const __m512i places =
+        _mm512_setr_epi32(0, 2, 4, 6, 8, 10, 12, 14, 17, 19, 21, 23, 25, 27, 29, 31);
+    return _mm512_permutex2var_ps(first, places, last);
+  }
 
   static Mask mask_up_to(int64_t count) {
     return count >= kLanes ? static_cast<Mask>(0xffff) : mask(static_cast<int>(count));
@@ -194,6 +199,9 @@ struct Doubles {
                             _mm512_set1_epi64(i));
   }
   static V pick(V v, Places places) { return _mm512_permutexvar_pd(places, v); }
+  static V every_other(V first, V last) {
+    return _mm512_permutex2var_pd(first, _mm512_setr_epi64(0, 2, 4, 6, 9, 11, 13, 15), last);
+  }
 
   static constexpr int kTurned = 2;
   template <class Chains>

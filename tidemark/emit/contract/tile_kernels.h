@@ -7,7 +7,8 @@
 // load_turned(chains, k, V (&columns)[kTurned]): columns[i] has chains.at(lane)[k + i]. Where
 // narrower vectors cost less, S::Narrow is such an S of half as many lanes, with of(V), the low
 // half of a vector; else it is S. Where kLanes > 1: Places, which number lanes; places(n, i) has
-// for each lane the i-th of its n neighbours, and pick(v, places) has those lanes of v.
+// for each lane the i-th of its n neighbours, and pick(v, places) has those lanes of v;
+// every_other(first, last), of the first kLanes elements and of those up to the last one wanted.
 #pragma once
 
 #include <cstdint>
@@ -103,7 +104,8 @@ void tile(const Tile<typename S::T>& t) {
   const int64_t a_row = t.a_row, a_step = t.a_step, b_step = t.b_step;
   const int64_t a_next_row = t.a_next_row;
   constexpr int kPointers = pointers_of(kRows);
-  const bool is_plain = t.packed == nullptr && t.last_lanes == kLanes;
+  const bool is_plain = t.packed == nullptr && t.last_lanes == kLanes && t.run == 0;
+  const int64_t run = t.run, a_jump = t.a_jump, b_jump = t.b_jump;
   const T* next_a = t.next_a;
   for (int64_t s = 0; s < t.segment_count; ++s) {
     const Segment& segment = t.segments[s];
@@ -113,7 +115,7 @@ void tile(const Tile<typename S::T>& t) {
     const T* b = t.b + segment.b;
     const T* next_b = t.next_b != nullptr ? t.next_b[s] : nullptr;
     T* packed = t.packed;
-    int64_t left = segment.length;
+    int64_t left = segment.length, left_of_run = run;
     while (left > 0) {
       int64_t steps = left < kPrefetchSteps ? left : kPrefetchSteps;
       left -= steps;
@@ -157,12 +159,18 @@ void tile(const Tile<typename S::T>& t) {
         for (int r = 0; r < kRows; ++r) {
           const V x = S::broadcast(a[r / 3] + (r % 3) * a_row);
           TIDEMARK_UNROLL
-          for (int v = 0; v < kFull; ++v) sums[r][v] = S::fma(x, row[v], sums[r][v]);
-          last_sums[r] = L::fma(L::of(x), last, last_sums[r]);
+          for (int v = 0; v < kFull; ++v) add_product<S>(x, row[v], sums[r][v]);
+          add_product<L>(L::of(x), last, last_sums[r]);
         }
         TIDEMARK_UNROLL
         for (int i = 0; i < kPointers; ++i) a[i] += a_step;
         b += b_step;
+        if (--left_of_run == 0) {
+          TIDEMARK_UNROLL
+          for (int i = 0; i < kPointers; ++i) a[i] += a_jump;
+          b += b_jump;
+          left_of_run = run;
+        }
       }
     }
   }
@@ -294,6 +302,22 @@ struct FromBf16 {
   }
 };
 
+// Elements a stride apart; zeros beyond `count`.
+template <class S, class Load>
+typename S::V gather(const typename Load::From* from, int64_t stride, int64_t count) {
+  typename Load::From gathered[S::kLanes] = {};
+  for (int64_t i = 0; i < S::kLanes && i < count; ++i) gathered[i] = from[i * stride];
+  return Load::load(gathered, S::kLanes);
+}
+template <class S, class Load>
+typename S::V load_every_other(const typename Load::From* from) {
+  if constexpr (S::kLanes > 1 && std::is_same_v<typename Load::From, typename S::T>) {
+    return S::every_other(S::load(from), S::load(from + S::kLanes - 1));
+  } else {
+    return gather<S, Load>(from, 2, S::kLanes);
+  }
+}
+
 template <class S, class Load>
 void copy(const BlockCopy<typename S::T>& block) {
   using T = typename S::T;
@@ -337,15 +361,18 @@ void copy(const BlockCopy<typename S::T>& block) {
       }
     }
   } else {
+    // Such as the real parts of complex numbers.
+    const bool every_other = block.column_stride == 2;
     for (int64_t row = 0; row < block.rows; ++row) {
+      const auto* p = from + row * block.row_stride;
       T* to = block.to + row * block.to_row;
       for (int64_t column = 0; column < block.padded_columns; column += kLanes) {
-        typename Load::From gathered[kLanes] = {};
         const int64_t have = block.columns - column;
-        for (int64_t i = 0; i < kLanes && i < have; ++i) {
-          gathered[i] = from[row * block.row_stride + (column + i) * block.column_stride];
-        }
-        put(to + column, Load::load(gathered, kLanes), block.padded_columns - column);
+        put(to + column,
+            every_other && have >= kLanes
+                ? load_every_other<S, Load>(p + 2 * column)
+                : gather<S, Load>(p + column * block.column_stride, block.column_stride, have),
+            block.padded_columns - column);
       }
     }
   }
@@ -385,50 +412,73 @@ class OfGroup {
   decltype(places_in_group<S, kEach>(0)) places_[kEach];
 };
 
-// Several pixels share each load of a weight.
-template <class S, class Load, int kEach, int kPixels>
-void depthwise_pixels(const Depthwise& d, int64_t first) {
+// One vector of channels of several pixels, which share each load of a weight, and where the taps
+// of a row are a pixel apart those of pixels. kWhole: it is a whole vector.
+template <class S, class Load, int kEach, int kPixels, bool kWhole>
+[[gnu::always_inline]] inline void depthwise_channels(const Depthwise& d, int64_t first,
+                                                      int64_t channel) {
   using From = typename Load::From;
   using V = typename S::V;
+  constexpr int kRun = kDepthwiseRun;
   // Local copies, because compilers must assume that a vector store may alias `d`.
   const int64_t in_pixel = d.in_pixel, out_pixel = d.out_pixel, channels = d.channels;
-  const DepthwiseTap* const taps = d.taps;
-  const int64_t tap_count = d.tap_count;
-  const From* const in = static_cast<const From*>(d.in) + first * in_pixel;
-  const From* const weight = static_cast<const From*>(d.weight);
-  From* const out = static_cast<From*>(d.out) + first * out_pixel;
+  const int64_t have = kWhole ? S::kLanes : channels - channel;
+  const From* const in = static_cast<const From*>(d.in) + first * in_pixel + channel;
+  const From* const weight = static_cast<const From*>(d.weight) + channel;
+  From* const out = static_cast<From*>(d.out) + first * out_pixel + channel;
   const OfGroup<S, Load, kEach> group;
-  for (int64_t channel = 0; channel < channels; channel += S::kLanes) {
-    const int64_t have = channels - channel;
-    V sums[kPixels];
-    TIDEMARK_UNROLL
-    for (int p = 0; p < kPixels; ++p) sums[p] = S::zero();
-    for (int64_t t = 0; t < tap_count; ++t) {
-      const From* const factors = weight + taps[t].weight + channel;
-      const From* const from = in + taps[t].in + channel;
-      if constexpr (kEach == 1) {
-        const V factor = Load::load(factors, have);
+  const From* const next = static_cast<const From*>(d.next) + first * in_pixel + channel;
+  TIDEMARK_UNROLL
+  for (int p = 0; p < kPixels; ++p) {
+    __builtin_prefetch(next + p * in_pixel, 0, 2);
+    __builtin_prefetch(out + (p + kPixels) * out_pixel, 1, 3);
+  }
+  V sums[kPixels];
+  TIDEMARK_UNROLL
+  for (int p = 0; p < kPixels; ++p) sums[p] = S::zero();
+  const DepthwiseTap* tap = d.taps;
+  const DepthwiseTap* const end = tap + d.tap_count;
+  if (kEach == 1 && d.in_runs) {
+    for (; tap != end; tap += kRun) {
+      V row[kPixels + kRun - 1];
+      TIDEMARK_UNROLL
+      for (int p = 0; p < kPixels + kRun - 1; ++p)
+        row[p] = Load::load(in + tap->in + p * in_pixel, have);
+      TIDEMARK_UNROLL
+      for (int t = 0; t < kRun; ++t) {
+        const V factor = Load::load(weight + tap[t].weight, have);
         TIDEMARK_UNROLL
-        for (int p = 0; p < kPixels; ++p)
-          sums[p] = S::fma(Load::load(from + p * in_pixel, have), factor, sums[p]);
-      } else {
-        V own[kPixels];
-        TIDEMARK_UNROLL
-        for (int p = 0; p < kPixels; ++p) own[p] = Load::load(from + p * in_pixel, have);
-        TIDEMARK_UNROLL
-        for (int c = 0; c < kEach; ++c) {
-          const V factor = Load::load(factors + c * channels, have);
-          TIDEMARK_UNROLL
-          for (int p = 0; p < kPixels; ++p) {
-            const V x = group.channel(own[p], from + p * in_pixel, channel, c);
-            sums[p] = S::fma(x, factor, sums[p]);
-          }
-        }
+        for (int p = 0; p < kPixels; ++p) sums[p] = S::fma(row[p + t], factor, sums[p]);
       }
     }
-    TIDEMARK_UNROLL
-    for (int p = 0; p < kPixels; ++p) Load::store(out + p * out_pixel + channel, sums[p], have);
   }
+  for (; tap != end; ++tap) {
+    const From* const factors = weight + tap->weight;
+    const From* const from = in + tap->in;
+    V own[kPixels];
+    TIDEMARK_UNROLL
+    for (int p = 0; p < kPixels; ++p) own[p] = Load::load(from + p * in_pixel, have);
+    TIDEMARK_UNROLL
+    for (int c = 0; c < kEach; ++c) {
+      const V factor = Load::load(factors + c * channels, have);
+      TIDEMARK_UNROLL
+      for (int p = 0; p < kPixels; ++p) {
+        const V x = group.channel(own[p], from + p * in_pixel, channel, c);
+        sums[p] = S::fma(x, factor, sums[p]);
+      }
+    }
+  }
+  TIDEMARK_UNROLL
+  for (int p = 0; p < kPixels; ++p) Load::store(out + p * out_pixel, sums[p], have);
+}
+
+template <class S, class Load, int kEach, int kPixels>
+void depthwise_pixels(const Depthwise& d, int64_t first) {
+  const int64_t channels = d.channels;
+  int64_t channel = 0;
+  for (; channel + S::kLanes <= channels; channel += S::kLanes)
+    depthwise_channels<S, Load, kEach, kPixels, true>(d, first, channel);
+  if (channel < channels) depthwise_channels<S, Load, kEach, kPixels, false>(d, first, channel);
 }
 
 template <class S, class Load, int kEach>

@@ -129,6 +129,66 @@ void run(const Resample& p, const Table& table, void (*kernel)(const WeightedRow
   });
 }
 
+int64_t table_bytes(const Resample& p) {
+  return terms_bytes(p) + whole_lines((p.to + 1) * static_cast<int64_t>(sizeof(int64_t)));
+}
+Table built(const Resample& p, std::byte* scratch) {
+  Table table{reinterpret_cast<WeightedRow*>(scratch),
+              reinterpret_cast<int64_t*>(scratch + terms_bytes(p))};
+  table.build(p);
+  return table;
+}
+
+// A piece is a row of the result; between the two axes it is in scratch.
+struct Axes {
+  Resample down, across;
+
+  explicit Axes(const ResampleImages& p)
+      : down{.dtype = p.dtype,
+             .inner = p.w * p.c,
+             .from = p.h,
+             .to = p.to_h,
+             .sampling = p.sampling,
+             .antialias = p.antialias},
+        across(down) {
+    across.inner = p.c;
+    across.from = p.w;
+    across.to = p.to_w;
+  }
+  int64_t grain() const { return std::max<int64_t>(1, 16384 / down.inner); }
+  int64_t row_bytes() const { return whole_lines(down.inner * size_of(down.dtype)); }
+};
+
+template <class T>
+void run_images(const ResampleImages& p, int threads, void (*kernel)(const WeightedRows<T>&),
+                const std::byte* in, std::byte* out, std::byte* scratch) {
+  const Axes axes(p);
+  const Table down = built(axes.down, scratch);
+  const Table across = built(axes.across, scratch += table_bytes(axes.down));
+  scratch += table_bytes(axes.across);
+  const int64_t row = axes.down.inner;
+  const auto work = [&](int64_t begin, int64_t end, int worker) {
+    T* const between = reinterpret_cast<T*>(scratch + worker * axes.row_bytes());
+    for (int64_t piece = begin; piece < end; ++piece) {
+      const int64_t image = piece / p.to_h, i = piece % p.to_h;
+      kernel({.in = reinterpret_cast<const T*>(in) + image * p.h * row,
+              .out = between - i * row,
+              .inner = row,
+              .terms = down.terms,
+              .first = down.first,
+              .begin = i,
+              .end = i + 1});
+      kernel({.in = between,
+              .out = reinterpret_cast<T*>(out) + piece * p.to_w * p.c,
+              .inner = p.c,
+              .terms = across.terms,
+              .first = across.first,
+              .end = p.to_w});
+    }
+  };
+  device::parallel_for(p.n * p.to_h, axes.grain(), threads, work);
+}
+
 }  // namespace
 
 int64_t resample_scratch_bytes(const Resample& p) {
@@ -138,12 +198,26 @@ int64_t resample_scratch_bytes(const Resample& p) {
 
 void resample(const Resample& p, const std::byte* in, std::byte* out, std::byte* scratch) {
   const device::FloatEnvironment environment;
-  Table table{reinterpret_cast<WeightedRow*>(scratch),
-              reinterpret_cast<int64_t*>(scratch + terms_bytes(p))};
-  table.build(p);
+  const Table table = built(p, scratch);
   if (p.dtype == DType::f64) return run<double>(p, table, kernels().rows_f64, in, out);
   TIDEMARK_CHECK(p.dtype == DType::f32, "resample: ", p.dtype);
   run<float>(p, table, kernels().rows_f32, in, out);
+}
+
+int64_t resample_images_scratch_bytes(const ResampleImages& p, int threads) {
+  const device::FloatEnvironment environment;
+  const Axes axes(p);
+  return table_bytes(axes.down) + table_bytes(axes.across) +
+         device::workers_of(p.n * p.to_h, axes.grain(), threads) * axes.row_bytes();
+}
+
+void resample_images(const ResampleImages& p, int threads, const std::byte* in, std::byte* out,
+                     std::byte* scratch) {
+  const device::FloatEnvironment environment;
+  if (p.dtype == DType::f64)
+    return run_images<double>(p, threads, kernels().rows_f64, in, out, scratch);
+  TIDEMARK_CHECK(p.dtype == DType::f32, "resample_images: ", p.dtype);
+  run_images<float>(p, threads, kernels().rows_f32, in, out, scratch);
 }
 
 }  // namespace tidemark::library

@@ -25,4 +25,17 @@ int64_t resample_scratch_bytes(const Resample& resample);
 // rounded. `scratch` is aligned to 64.
 void resample(const Resample& resample, const std::byte* in, std::byte* out, std::byte* scratch);
 
+// Images, [n, h, w, c], resampled along their height and then along their width, with the same bits
+// but a row at a time.
+struct ResampleImages {
+  DType dtype = DType::f32;  // f32 or f64.
+  int64_t n = 1, h = 1, w = 1, c = 1;
+  int64_t to_h = 1, to_w = 1;
+  Sampling sampling = Sampling::linear;
+  bool antialias = false;
+};
+int64_t resample_images_scratch_bytes(const ResampleImages& images, int threads);
+void resample_images(const ResampleImages& images, int threads, const std::byte* in, std::byte* out,
+                     std::byte* scratch);
+
 }  // namespace tidemark::library

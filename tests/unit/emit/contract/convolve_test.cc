@@ -17,6 +17,7 @@ struct Case {
   bool across = false;  // Images lie side by side; image_gap is between channels.
   int64_t frame_gap = 0;
   bool by_channel = false;
+  bool repeats = false;  // All images are the first one.
 };
 
 int64_t out_size(int64_t size, int64_t pad_both, int64_t dilation, int64_t taps, int64_t stride,
@@ -155,7 +156,7 @@ class Trial {
   static ConvolutionAcross side_by_side(const Case& c) {
     ConvolutionAcross across{.of = c.p};
     Convolution& p = across.of;
-    p.in_n = 1;
+    p.in_n = c.repeats ? 0 : 1;
     p.in_w = p.n + c.pixel_gap;
     p.in_h = p.w * p.in_w + c.row_gap;
     p.in_d = p.h * p.in_h + c.frame_gap;
@@ -281,6 +282,7 @@ TEST_F(Convolve, FollowsItsMeaningForImagesSideBySide) {
         p.pad_top = p.pad_left = 1;
         run_and_check({.p = with_output(p, 1), .across = true});
         run_and_check({with_output(p, 1), 3, 5, 11, true});
+        run_and_check({.p = with_output(p, 1), .across = true, .repeats = true});
         if (HasFatalFailure()) return;
       }
     }
@@ -418,6 +420,52 @@ TEST_F(Convolve, FollowsItsMeaningForSpreadPixels) {
   }
 }
 
+// Pixels take the place of outputs in vectors, except where they see fewer taps. Rows are cut in
+// bands; the last case has a kernel taller than a band's share of the cache.
+TEST_F(Convolve, FollowsItsMeaningForFewOutputs) {
+  for (const DType dtype : {DType::f32, DType::f64, DType::i32}) {
+    for (const int64_t spread : {1, 2, 3}) {
+      for (const int64_t outputs : {1, 3, 8}) {
+        Convolution p{.n = 2, .h = 7, .w = 75, .c_in = 16, .kh = 3, .kw = 4, .c_out = outputs};
+        p.dtype = dtype;
+        p.spread_w = spread;
+        p.spread_h = 4 - spread;
+        p.dilation_h = spread;
+        p.dilation_w = outputs == 3 ? 2 : 1;
+        p.pad_top = 1;
+        p.pad_left = 4 - outputs;  // Below 0 it crops.
+        run_and_check({with_output(p, 5)});
+        p.c_in = 33;
+        p.d = 3;
+        p.kd = 2;
+        p.spread_d = spread;
+        p.pad_front = 1;
+        run_and_check({with_output(p, 1), 1, 2, 3, false, 5});
+        if (HasFatalFailure()) return;
+      }
+    }
+  }
+  Convolution p{.n = 1, .h = 12, .w = 64, .c_in = 600, .kh = 9, .kw = 2, .c_out = 2};
+  p.pad_top = 4;
+  run_and_check({with_output(p, 4)});
+}
+
+TEST_F(Convolve, FewOutputsHaveTheSameBitsForAnyNumberOfThreads) {
+  Convolution p{.n = 1, .h = 30, .w = 70, .c_in = 20, .kh = 5, .kw = 5, .c_out = 3};
+  p.spread_h = p.spread_w = 2;
+  p.pad_top = p.pad_left = 4;
+  Trial trial({with_output(p, 4)});
+  set_num_threads(1);
+  trial.run();
+  trial.check();
+  const std::vector<std::byte> alone = trial.result();
+  for (const int threads : {2, 3, 8}) {
+    set_num_threads(threads);
+    trial.run();
+    EXPECT_EQ(trial.result(), alone) << threads;
+  }
+}
+
 TEST_F(Convolve, GivesTheSameBitsForAnyNumberOfThreads) {
   for (const DType dtype : {DType::f32, DType::bf16, DType::f64}) {
     Convolution p{.n = 2, .h = 20, .w = 19, .c_in = 32, .kh = 3, .kw = 3, .c_out = 72};
@@ -461,13 +509,16 @@ TEST_F(Convolve, ImagesSideBySideGiveTheSameBitsForAnyNumberOfThreads) {
 }
 
 TEST_F(Convolve, SkipsPaddingEvenUnderInfiniteWeights) {
-  Convolution p{.n = 1, .h = 4, .w = 4, .c_in = 3, .kh = 3, .kw = 3, .c_out = 5};
-  p.pad_top = p.pad_left = 1;
-  Trial trial({with_output(p, 1)});
-  reinterpret_cast<float*>(trial.weight())[0] = INFINITY;
-  reinterpret_cast<float*>(trial.weight())[7] = NAN;
-  trial.run();
-  trial.check();
+  for (const int64_t width : {4, 80}) {
+    Convolution p{.n = 1, .h = 4, .w = width, .c_in = 3, .kh = 3, .kw = 3, .c_out = 5};
+    p.pad_top = p.pad_left = 1;
+    if (width == 80) p.c_in = 16, p.c_out = 2;
+    Trial trial({with_output(p, 1)});
+    reinterpret_cast<float*>(trial.weight())[0] = INFINITY;
+    reinterpret_cast<float*>(trial.weight())[7] = NAN;
+    trial.run();
+    trial.check();
+  }
 }
 
 TEST_F(Convolve, IgnoresAndKeepsTheCallersFloatModes) {
