@@ -456,6 +456,14 @@ TEST(Math, ShortFormsHaveTheBitsOfTheirFunctions) {
     if (math::erfc_is_ordinary_f32(x)) {
       ASSERT_EQ(math::erfc_ordinary_f32(x), math::erfc_f32(x)) << x;
     }
+    if (math::is_near_angle_f32(x)) {
+      ASSERT_EQ(math::sin_near_f32(x), math::sin_f32(x)) << x;
+      ASSERT_EQ(math::cos_near_f32(x), math::cos_f32(x)) << x;
+    }
+    if (math::is_moderate_angle_f32(x)) {
+      ASSERT_EQ(math::sin_moderate_f32(x), math::sin_f32(x)) << x;
+      ASSERT_EQ(math::cos_moderate_f32(x), math::cos_f32(x)) << x;
+    }
     if (!math::log_is_ordinary_f32(x)) continue;
     ASSERT_EQ(math::log_ordinary_f32(x), math::log_f32(x)) << x;
     ASSERT_EQ(math::log2_ordinary_f32(x), math::log2_f32(x)) << x;

@@ -27,17 +27,19 @@ inline lane::LaneValue exp_f32_avx512(lane::LaneValue x) {
       {value.value, whole.value, value.value, builder.getInt16(0xffff), builder.getInt32(4)}));
 }
 
-// `general(x)` as a function that the module has once, for all its kernels: it hardly ever runs,
-// and built into every use it would take most of the time to compile.
+// `general(x)`, values of these types, as a function that the module has once, for all its kernels:
+// it hardly ever runs, and built into every use it would take most of the time to compile.
 template <class General>
-lane::LaneValue call_apart(const char* name, lane::LaneValue x, General general) {
+Carried call_apart(const char* name, lane::LaneValue x, llvm::ArrayRef<llvm::Type*> types,
+                   General general) {
   llvm::IRBuilder<>& builder = *x.builder;
   llvm::Function* kernel = builder.GetInsertBlock()->getParent();
   const auto* lanes = llvm::dyn_cast<llvm::FixedVectorType>(x.type());
   const std::string full = cat(name, "_", lanes == nullptr ? 1 : lanes->getNumElements());
   llvm::Function* apart = kernel->getParent()->getFunction(full);
   if (apart == nullptr) {
-    auto* type = llvm::FunctionType::get(x.type(), {x.type()}, false);
+    auto* result = llvm::StructType::get(builder.getContext(), types);
+    auto* type = llvm::FunctionType::get(result, {x.type()}, false);
     apart =
         llvm::Function::Create(type, llvm::Function::InternalLinkage, full, kernel->getParent());
     apart->addFnAttrs(
@@ -46,9 +48,19 @@ lane::LaneValue call_apart(const char* name, lane::LaneValue x, General general)
     apart->addFnAttr(llvm::Attribute::Cold);
     const llvm::IRBuilder<>::InsertPointGuard guard(builder);
     builder.SetInsertPoint(llvm::BasicBlock::Create(builder.getContext(), "", apart));
-    builder.CreateRet(general(x.with(apart->getArg(0))).value);
+    const Carried values = general(x.with(apart->getArg(0)));
+    builder.CreateAggregateRet(values.data(), static_cast<unsigned>(values.size()));
   }
-  return x.with(builder.CreateCall(apart, {x.value}));
+  llvm::Value* call = builder.CreateCall(apart, {x.value});
+  Carried values;
+  for (unsigned i = 0; i < types.size(); ++i) values.push_back(builder.CreateExtractValue(call, i));
+  return values;
+}
+// The same for one value like x.
+template <class General>
+lane::LaneValue value_apart(const char* name, lane::LaneValue x, General general) {
+  const auto values = [&](lane::LaneValue y) -> Carried { return {general(y).value}; };
+  return x.with(call_apart(name, x, {x.type()}, values)[0]);
 }
 
 // `simple`, or what `general` gives if a lane is not `ordinary`: one jump for all lanes, which
@@ -56,15 +68,13 @@ lane::LaneValue call_apart(const char* name, lane::LaneValue x, General general)
 template <class General>
 lane::LaneValue unless_special(lane::LaneValue ordinary, lane::LaneValue simple, General general) {
   llvm::IRBuilder<>& builder = *simple.builder;
-  llvm::Value* all =
-      ordinary.type()->isVectorTy() ? builder.CreateAndReduce(ordinary.value) : ordinary.value;
-  return simple.with(when(builder, builder.CreateNot(all), {simple.value},
+  return simple.with(when(builder, builder.CreateNot(every_lane(ordinary)), {simple.value},
                           [&](const Carried&) -> Carried { return {general().value}; })[0]);
 }
 
 inline lane::LaneValue quick_log_f32(lane::LaneValue x) {
   return unless_special(math::log_is_ordinary_f32(x), math::log_ordinary_f32(x), [&] {
-    return call_apart("log_f32", x, [](lane::LaneValue y) { return math::log_f32(y); });
+    return value_apart("log_f32", x, [](lane::LaneValue y) { return math::log_f32(y); });
   });
 }
 inline lane::LaneValue quick_log2_f32(lane::LaneValue x) {
@@ -79,37 +89,49 @@ inline lane::LaneValue quick_log10_f32(lane::LaneValue x) {
 }
 inline lane::LaneValue quick_exp_f32(lane::LaneValue x) {
   return unless_special(math::exp_is_ordinary_f32(x), math::exp_ordinary_f32(x), [&] {
-    return call_apart("exp_f32", x, [](lane::LaneValue y) { return math::exp_f32(y); });
+    return value_apart("exp_f32", x, [](lane::LaneValue y) { return math::exp_f32(y); });
   });
 }
 inline lane::LaneValue quick_erfc_f32(lane::LaneValue x) {
   return unless_special(math::erfc_is_ordinary_f32(x), math::erfc_ordinary_f32(x), [&] {
-    return call_apart("erfc_f32", x, [](lane::LaneValue y) { return math::erfc_f32(y); });
+    return value_apart("erfc_f32", x, [](lane::LaneValue y) { return math::erfc_f32(y); });
   });
 }
+// The split of any angles: what is not near is mostly moderate, and hardly ever beyond.
+inline math::SplitAngle<lane::LaneValue, lane::LaneValue> quick_split_f32(lane::LaneValue x) {
+  using namespace lane;
+  llvm::IRBuilder<>& builder = *x.builder;
+  const auto values = [](const math::SplitAngle<LaneValue, LaneValue>& split) -> Carried {
+    return {split.rest.value, split.quadrant.value};
+  };
+  const auto unless = [&](LaneValue ordinary, Carried simple, auto general) {
+    return when(builder, builder.CreateNot(every_lane(ordinary)), std::move(simple),
+                [&](const Carried&) { return general(); });
+  };
+  const auto of_any = [&](LaneValue y) {
+    return values(math::unless_near(y, math::split_angle_f32(y)));
+  };
+  const Carried split =
+      unless(math::is_near_angle_f32(x), values(math::split_near_angle_f32(x)), [&] {
+        const Carried moderate = values(math::unless_near(x, math::split_moderate_angle_f32(x)));
+        return unless(math::is_moderate_angle_f32(x), moderate, [&] {
+          return call_apart("split_f32", x, {x.type(), bits(x).type()}, of_any);
+        });
+      });
+  return {x.with(split[0]), x.with(split[1])};
+}
+
 inline lane::LaneValue quick_sin(bool is_f32, lane::LaneValue x) {
-  return is_f32 ? unless_special(math::is_near_angle_f32(x), math::sin_near_f32(x),
-                                 [&] {
-                                   return call_apart("sin_f32", x, [](lane::LaneValue y) {
-                                     return math::sin_f32(y);
-                                   });
-                                 })
-                : unless_special(math::is_near_angle_f64(x), math::sin_near_f64(x), [&] {
-                    return call_apart("sin_f64", x,
-                                      [](lane::LaneValue y) { return math::sin_f64(y); });
-                  });
+  if (is_f32) return math::sin_given_split_f32(x, quick_split_f32(x));
+  return unless_special(math::is_near_angle_f64(x), math::sin_near_f64(x), [&] {
+    return value_apart("sin_f64", x, [](lane::LaneValue y) { return math::sin_f64(y); });
+  });
 }
 inline lane::LaneValue quick_cos(bool is_f32, lane::LaneValue x) {
-  return is_f32 ? unless_special(math::is_near_angle_f32(x), math::cos_near_f32(x),
-                                 [&] {
-                                   return call_apart("cos_f32", x, [](lane::LaneValue y) {
-                                     return math::cos_f32(y);
-                                   });
-                                 })
-                : unless_special(math::is_near_angle_f64(x), math::cos_near_f64(x), [&] {
-                    return call_apart("cos_f64", x,
-                                      [](lane::LaneValue y) { return math::cos_f64(y); });
-                  });
+  if (is_f32) return math::cos_given_split_f32(quick_split_f32(x));
+  return unless_special(math::is_near_angle_f64(x), math::cos_near_f64(x), [&] {
+    return value_apart("cos_f64", x, [](lane::LaneValue y) { return math::cos_f64(y); });
+  });
 }
 
 inline lane::LaneValue float_operation(ExprOp op, DType dtype, lane::LaneValue a, lane::LaneValue b,
