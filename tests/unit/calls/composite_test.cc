@@ -582,6 +582,14 @@ TEST(Cdist, ClosePointsHaveExactSlopes) {
   expect_slopes_of_distances(clusters, clusters + concat({beside, beside}) * 0.5, 2e-5);
 }
 
+// There is no wider dtype to compute these in.
+TEST(Cdist, CloseDoublesHaveExactSlopes) {
+  const Tensor x = cast(drawn({300, 3}, 1), DType::f64),
+               beside = cast(drawn({300, 3}, 2), DType::f64);
+  for (const double apart : {1.0, 1e-4, 1e-8, 1e-12})
+    expect_slopes_of_distances(x, x + apart * beside, 1e-13);
+}
+
 // Distances among the denormals have few digits, and so have the slopes.
 TEST(Cdist, SlopesOfCloseHalfFloatsAreFinite) {
   const Tensor x = cast(drawn({20, 3}, 1) * 1e-4, DType::f16);

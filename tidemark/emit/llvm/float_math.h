@@ -27,19 +27,22 @@ inline lane::LaneValue exp_f32_avx512(lane::LaneValue x) {
       {value.value, whole.value, value.value, builder.getInt16(0xffff), builder.getInt32(4)}));
 }
 
-// `general(x)`, values of these types, as a function that the module has once, for all its kernels:
-// it hardly ever runs, and built into every use it would take most of the time to compile.
+// `general` of these operands, which have one type: values of the types given, by a function that
+// the module has once, for all its kernels. It hardly ever runs, and built into every use it would
+// take most of the time to compile.
 template <class General>
-Carried call_apart(const char* name, lane::LaneValue x, llvm::ArrayRef<llvm::Type*> types,
-                   General general) {
-  llvm::IRBuilder<>& builder = *x.builder;
+Carried call_apart(const char* name, llvm::ArrayRef<lane::LaneValue> operands,
+                   llvm::ArrayRef<llvm::Type*> types, General general) {
+  llvm::IRBuilder<>& builder = *operands[0].builder;
   llvm::Function* kernel = builder.GetInsertBlock()->getParent();
-  const auto* lanes = llvm::dyn_cast<llvm::FixedVectorType>(x.type());
+  llvm::Type* const lane_type = operands[0].type();
+  const auto* lanes = llvm::dyn_cast<llvm::FixedVectorType>(lane_type);
   const std::string full = cat(name, "_", lanes == nullptr ? 1 : lanes->getNumElements());
   llvm::Function* apart = kernel->getParent()->getFunction(full);
   if (apart == nullptr) {
     auto* result = llvm::StructType::get(builder.getContext(), types);
-    auto* type = llvm::FunctionType::get(result, {x.type()}, false);
+    const llvm::SmallVector<llvm::Type*> parameters(operands.size(), lane_type);
+    auto* type = llvm::FunctionType::get(result, parameters, false);
     apart =
         llvm::Function::Create(type, llvm::Function::InternalLinkage, full, kernel->getParent());
     apart->addFnAttrs(
@@ -48,18 +51,23 @@ Carried call_apart(const char* name, lane::LaneValue x, llvm::ArrayRef<llvm::Typ
     apart->addFnAttr(llvm::Attribute::Cold);
     const llvm::IRBuilder<>::InsertPointGuard guard(builder);
     builder.SetInsertPoint(llvm::BasicBlock::Create(builder.getContext(), "", apart));
-    const Carried values = general(x.with(apart->getArg(0)));
+    std::vector<lane::LaneValue> inside;
+    for (llvm::Argument& argument : apart->args()) inside.push_back(operands[0].with(&argument));
+    const Carried values = general(inside);
     builder.CreateAggregateRet(values.data(), static_cast<unsigned>(values.size()));
   }
-  llvm::Value* call = builder.CreateCall(apart, {x.value});
-  Carried values;
+  Carried arguments, values;
+  for (const lane::LaneValue& operand : operands) arguments.push_back(operand.value);
+  llvm::Value* call = builder.CreateCall(apart, arguments);
   for (unsigned i = 0; i < types.size(); ++i) values.push_back(builder.CreateExtractValue(call, i));
   return values;
 }
-// The same for one value like x.
+// The same for one value like the one operand.
 template <class General>
 lane::LaneValue value_apart(const char* name, lane::LaneValue x, General general) {
-  const auto values = [&](lane::LaneValue y) -> Carried { return {general(y).value}; };
+  const auto values = [&](const std::vector<lane::LaneValue>& inside) -> Carried {
+    return {general(inside[0]).value};
+  };
   return x.with(call_apart(name, x, {x.type()}, values)[0]);
 }
 
@@ -92,6 +100,25 @@ inline lane::LaneValue quick_exp_f32(lane::LaneValue x) {
     return value_apart("exp_f32", x, [](lane::LaneValue y) { return math::exp_f32(y); });
   });
 }
+inline lane::LaneValue quick_log_f64(lane::LaneValue x) {
+  return unless_special(math::log_is_ordinary_f64(x), math::log_ordinary_f64(x), [&] {
+    return value_apart("log_f64", x, [](lane::LaneValue y) { return math::log_f64(y); });
+  });
+}
+inline lane::LaneValue quick_exp_f64(lane::LaneValue x) {
+  return unless_special(math::exp_is_ordinary_f64(x), math::exp_ordinary_f64(x), [&] {
+    return value_apart("exp_f64", x, [](lane::LaneValue y) { return math::exp_f64(y); });
+  });
+}
+inline lane::LaneValue quick_power_f64(lane::LaneValue x, lane::LaneValue y) {
+  const auto [value, is_ordinary] = math::power_ordinary_f64(x, y);
+  return unless_special(is_ordinary, value, [&] {
+    const auto of_any = [](const std::vector<lane::LaneValue>& inside) -> Carried {
+      return {math::power_f64(inside[0], inside[1]).value};
+    };
+    return x.with(call_apart("power_f64", {x, y}, {x.type()}, of_any)[0]);
+  });
+}
 inline lane::LaneValue quick_erfc_f32(lane::LaneValue x) {
   return unless_special(math::erfc_is_ordinary_f32(x), math::erfc_ordinary_f32(x), [&] {
     return value_apart("erfc_f32", x, [](lane::LaneValue y) { return math::erfc_f32(y); });
@@ -108,8 +135,8 @@ inline math::SplitAngle<lane::LaneValue, lane::LaneValue> quick_split_f32(lane::
     return when(builder, builder.CreateNot(every_lane(ordinary)), std::move(simple),
                 [&](const Carried&) { return general(); });
   };
-  const auto of_any = [&](LaneValue y) {
-    return values(math::unless_near(y, math::split_angle_f32(y)));
+  const auto of_any = [&](const std::vector<LaneValue>& inside) {
+    return values(math::unless_near(inside[0], math::split_angle_f32(inside[0])));
   };
   const Carried split =
       unless(math::is_near_angle_f32(x), values(math::split_near_angle_f32(x)), [&] {
@@ -175,11 +202,11 @@ inline lane::LaneValue float_operation(ExprOp op, DType dtype, lane::LaneValue a
     case ExprOp::trunc:
       return trunc(a);
     case ExprOp::exp:
-      return is_f32 ? quick_exp_f32(a) : math::exp_f64(a);
+      return is_f32 ? quick_exp_f32(a) : quick_exp_f64(a);
     case ExprOp::expm1:
       return is_f32 ? math::expm1_f32(a) : math::expm1_f64(a);
     case ExprOp::log:
-      return is_f32 ? quick_log_f32(a) : math::log_f64(a);
+      return is_f32 ? quick_log_f32(a) : quick_log_f64(a);
     case ExprOp::log1p:
       return is_f32 ? math::log1p_f32(a) : math::log1p_f64(a);
     case ExprOp::log2:
@@ -197,7 +224,7 @@ inline lane::LaneValue float_operation(ExprOp op, DType dtype, lane::LaneValue a
     case ExprOp::erfc:
       return is_f32 ? quick_erfc_f32(a) : math::erfc_f64(a);
     case ExprOp::power:
-      return is_f32 ? math::power_f32(a, b) : math::power_f64(a, b);
+      return is_f32 ? math::power_f32(a, b) : quick_power_f64(a, b);
     default:
       return a;
   }
