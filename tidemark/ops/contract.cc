@@ -97,18 +97,13 @@ TensorType infer_weighted_differences(const InferContext& context) {
   const TensorType &weights = context.operands[0], &a = context.operands[1],
                    &b = context.operands[2];
   const TensorType product[] = {weights, b};
-  const TensorType result = rows_by_columns({context.op, product, context.attrs, context.at}, name);
+  TensorType result = rows_by_columns({context.op, product, context.attrs, context.at}, name);
   if (a.shape.rank() < 2 || a.shape[-2] != result.shape[-2] || a.shape[-1] != result.shape[-1])
     throw UserError(cat(name, ": weights ", weights, " of points ", b, " need points [..., ",
                         result.shape[-2], ", ", result.shape[-1], "] to differ from, got ", a),
                     context.at, "the points of a have a row of weights each");
-  Shape batch, other;
-  for (int64_t i = 0; i < result.shape.rank() - 2; ++i) batch.push_back(result.shape[i]);
-  for (int64_t i = 0; i < a.shape.rank() - 2; ++i) other.push_back(a.shape[i]);
-  broadcast_into(batch, other, name, context.at);
-  batch.push_back(result.shape[-2]);
-  batch.push_back(result.shape[-1]);
-  return {result.dtype, batch};
+  broadcast_into(result.shape, a.shape, name, context.at);
+  return result;
 }
 
 TensorType infer_accumulate(const InferContext& context) {
