@@ -697,6 +697,21 @@ void distances_cases(Cases& cases, DType dtype) {
     cases.add_laid_out({cases.draw(dtype, a), cases.draw(dtype, b)}, Attrs().add(true));
 }
 
+void weighted_differences_cases(Cases& cases, DType dtype) {
+  if (!is_float(dtype)) return;
+  const auto add = [&](const Shape& weights, const Shape& a, const Shape& b) {
+    cases.add_laid_out({cases.draw(dtype, weights), cases.draw(dtype, a), cases.draw(dtype, b)},
+                       {});
+  };
+  const std::array<int64_t, 3> sizes[] = {{1, 1, 1},   {2, 3, 4},   {7, 1, 5}, {17, 33, 15},
+                                          {3, 257, 2}, {13, 9, 70}, {0, 3, 2}, {3, 0, 2}};
+  for (const auto& [m, k, n] : sizes) add({m, k}, {m, n}, {k, n});
+  add({3, 4, 5}, {3, 4, 2}, {3, 5, 2});
+  add({3, 4, 5}, {4, 2}, {5, 2});
+  add({4, 5}, {3, 4, 2}, {5, 2});
+  add({2, 1, 4, 5}, {4, 2}, {3, 5, 2});
+}
+
 struct ConvForm {
   Shape x, w;
   ops::ConvSpec spec;
@@ -955,6 +970,7 @@ constexpr Table kTables[] = {{&ops::reshape, reshape_cases},
                              {&ops::top_k, top_k_cases},
                              {&ops::matmul, matmul_cases},
                              {&ops::distances, distances_cases},
+                             {&ops::weighted_differences, weighted_differences_cases},
                              {&ops::conv2d, conv_cases},
                              {&ops::conv3d, conv3d_cases},
                              {&ops::conv_kernel, conv_kernel_cases},
@@ -1054,6 +1070,10 @@ std::vector<Case> large_cases_of(const OpDef& op) {
       if (!is_float(dtype)) continue;
       cases.add(draws(dtype, {{130, 300}, {300, 170}}), Attrs().add(true));
       cases.add(draws(dtype, {{9, 40, 50}, {50, 60}}), Attrs().add(true));
+    } else if (op.self == &ops::weighted_differences) {
+      if (!is_float(dtype)) continue;
+      cases.add(draws(dtype, {{130, 300}, {130, 170}, {300, 170}}));
+      cases.add(draws(dtype, {{9, 40, 50}, {40, 60}, {50, 60}}));
     } else if (op.self == &ops::conv2d) {
       if (!is_float(dtype)) continue;
       cases.add(draws(dtype, {{3, 30, 31, 8}, {3, 3, 8, 16}}), ops::ConvSpec{}.attrs());

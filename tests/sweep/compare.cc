@@ -165,6 +165,9 @@ std::vector<double> bounds(const Case& c, const Tensor& want) {
     for (int64_t i = 0; i < want.size(); ++i)
       list.push_back((terms + 4) * u * static_cast<double>(reference::read_float(array(want), i)));
     return list;
+  } else if (op.self == &ops::weighted_differences) {
+    const int64_t k = c.operands[0].shape()[-1];
+    depth = static_cast<double>(std::min<int64_t>(k, 256) + k / 256 + 2);
   } else if (op.family == Family::contract) {
     const Shape& w = c.operands[1].shape();
     const bool is_product = op.self == &ops::matmul;
@@ -212,7 +215,9 @@ std::vector<double> bounds(const Case& c, const Tensor& want) {
   } else {
     return {};
   }
-  const Tensor total = expected(op, magnitudes(c), c.attrs);
+  std::vector<Tensor> sizes = magnitudes(c);
+  if (op.self == &ops::weighted_differences) sizes[2] = negative(sizes[2]);
+  const Tensor total = expected(op, sizes, c.attrs);
   std::vector<double> list(count);
   for (size_t i = 0; i < count; ++i)
     list[i] = depth * u *

@@ -23,6 +23,7 @@ namespace tidemark::sweep {
 //   conv3d
 //   conv_kernel
 //   distances  (k + 4) u y: the squares of k differences, none below 0.
+//   weighted_differences  (d + 1) u sum|w|(|a| + |b|), d as that of matmul.
 //   resample  d u 2 max|x|: a chain over the samples, with rounded weights.
 //   softmax   (2 ulps + d + r) u y: the definition's ulps, the sum's error, and r = the row's
 //   spread,

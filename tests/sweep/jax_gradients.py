@@ -189,6 +189,7 @@ ATTRS = {"max": reduced(jnp.max), "min": reduced(jnp.min), "prod": reduced(jnp.p
          "broadcast_to": lambda x, a: jnp.broadcast_to(x, a["shape"]), "slice": sliced, "pad": padded,
          "cast": lambda x, a: x.astype(DTYPES[a["dtype"]]), "cumsum": cumsum, "sort": sort, "top_k": top_k, "conv2d": conv2d, "conv3d": conv2d, "conv_kernel": conv_kernel,
          "distances": lambda a, b, _: jnp.sqrt(jnp.sum(jnp.square(a[..., :, :, None] - b[..., None, :, :]), -2)),
+         "weighted_differences": lambda w, a, b, _: jnp.sum(w[..., None] * (a[..., :, None, :] - b[..., None, :, :]), -2),
          "resample": resample,
          "update": lambda x, y, a: x.at[places(a) if a["begin"] else ()].set(y),
          "gather": lambda x, i, a: jnp.take(x, plain(i, x.shape[a["axis"]]), axis=a["axis"]),

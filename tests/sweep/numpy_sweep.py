@@ -566,6 +566,13 @@ def computed(case, operands, result):
         a, b = wide(operands[0].value), wide(operands[1].value)
         y = np.sqrt(np.sum(np.square(a[..., :, :, None] - b[..., None, :, :]), axis=-2))
         return y, (8 + a.shape[-1]) * EPSILON["f64" if operands[0].dtype == "f64" else "f32"] * y
+    if op == "weighted_differences":
+        weights, a, b = (wide(operand.value) for operand in operands)
+        summed = lambda differences: np.sum(weights[..., None] * differences, axis=-2)
+        y = summed(a[..., :, None, :] - b[..., None, :, :])
+        weights = np.abs(weights)
+        sizes = summed(np.abs(a)[..., :, None, :] + np.abs(b)[..., None, :, :])
+        return y, 300 * EPSILON["f64" if operands[0].dtype == "f64" else "f32"] * sizes
     if op in ("matmul", "conv2d", "conv3d", "conv_kernel"):
         a, b = operands[0].value, operands[1].value
         if a.dtype.kind != "f":

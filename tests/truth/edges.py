@@ -518,7 +518,7 @@ def uncovered(driver, headers, cases):
     """What has no case: ops of the catalogue, public functions, calls of the driver. Indices have a table of their own
     (edges_index.py); a transfer moves bytes between memories, of which there is one here."""
     # What public functions and gradients are made of; the sweep compares these ops by themselves with NumPy.
-    parts = {"conv_kernel", "distances", "real_fourier"}
+    parts = {"conv_kernel", "distances", "real_fourier", "weighted_differences"}
     listed = lambda what: set(subprocess.run([driver, what], check=True, capture_output=True, text=True).stdout.split())
     return (listed("--ops") | listed("--calls") | public_functions(headers)) - DRAWS - parts - {"index", "transfer"} - {case.name for case in cases}
 

@@ -102,6 +102,13 @@ def distances(g, name):
     g.emit(name, [a, b], {"euclidean": 1}, "float", [Size.of(rows), Size.of(columns)], 8)
 
 
+@op("weighted_differences")
+def weighted_differences(g, name):
+    rows, columns, inner = (g.random.choice([1, 2, 4]) for _ in range(3))
+    operands = [g.argument("float", [Size.of(size) for size in sizes], -1, 1) for sizes in ((rows, inner), (rows, columns), (inner, columns))]
+    g.emit(name, operands, {}, "float", [Size.of(rows), Size.of(columns)], 8)
+
+
 @op("resample")
 def resample(g, name):
     if g.program.dtype not in ("f32", "f64"):  # Calls cast to f32; the op takes no 16 bits.

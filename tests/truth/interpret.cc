@@ -224,7 +224,7 @@ void add_catalogue(Rules& rules) {
         &ops::scatter_max, &ops::scatter_min, &ops::scatter_mul,     &ops::cumprod,
         &ops::cumsum,      &ops::linear_scan, &ops::searchsorted,    &ops::fourier,
         &ops::first_equal, &ops::conv2d,      &ops::conv3d,          &ops::resample,
-        &ops::conv_kernel, &ops::distances,   &ops::real_fourier}) {
+        &ops::conv_kernel, &ops::distances,   &ops::real_fourier,    &ops::weighted_differences}) {
     const OpDef& def = def_of(op);
     rules[std::string(op->name)] = one([&def](Call& c) { return by_schema(def, c); });
   }

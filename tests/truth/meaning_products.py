@@ -112,6 +112,10 @@ class Products:
         apart = lambda xp: lambda x, y: xp.sqrt(xp.sum(xp.square(x[..., :, :, None] - y[..., None, :, :]), -2))
         return computed(apart(np), apart(jnp), a, b)
 
+    def do_weighted_differences(self, at, weights, a, b):
+        summed_up = lambda xp: lambda w, x, y: xp.sum(w[..., None] * (x[..., :, None, :] - y[..., None, :, :]), -2)
+        return computed(summed_up(np), summed_up(jnp), weights, a, b)
+
     def do_resample(self, at, x):
         axis, size, back = at.whole("axis"), at.whole("size"), at.whole("transposed")
         sizes = (size, x.a.shape[axis]) if back else (x.a.shape[axis], size)

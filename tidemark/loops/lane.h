@@ -17,7 +17,7 @@
 //   to_float(i)             integer to float of the same width
 //   shift_left(i, n), shift_right(i, n) (arithmetic), shift_right_logical(i, n)   n is a plain int
 //   bit_and(i, j), bit_or(i, j), bit_xor(i, j)
-//   widen(x), narrow(x)     float -> double, double -> float
+//   widen(x), narrow(x)     float -> double, double -> float; narrow(i): the low 32 bits of 64
 #pragma once
 
 #include <cmath>
@@ -147,5 +147,6 @@ TIDEMARK_INLINE constexpr T bit_xor(T a, T b) {
 }
 TIDEMARK_INLINE constexpr double widen(float a) { return a; }
 TIDEMARK_INLINE constexpr float narrow(double a) { return static_cast<float>(a); }
+TIDEMARK_INLINE constexpr int32_t narrow(int64_t a) { return static_cast<int32_t>(a); }
 
 }  // namespace tidemark::lane

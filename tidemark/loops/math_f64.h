@@ -47,6 +47,26 @@ TIDEMARK_INLINE V exp_of_sum_f64(V x, V tail) {
   return select(less(like(x, 710.0), x), like(x, __builtin_inf()), not_small);
 }
 
+// Whether exp(x) is normal, and no step on the way to it leaves the range.
+template <class V>
+TIDEMARK_INLINE auto exp_is_ordinary_f64(V x) {
+  return less(abs(x), like(x, 700.0));
+}
+
+// exp(x + tail) for a tail far below x, where exp(x) is ordinary, with the same bits.
+template <class V>
+TIDEMARK_INLINE V exp_of_ordinary_sum_f64(V x, V tail) {
+  const auto [shifted, whole, rest] = split_exponent_f64(x);
+  const V power = from_bits(shift_left(bits(shifted), 52) + bits(like(x, 1.0)));
+  return (expm1_polynomial_f64(rest + tail) + like(x, 1.0)) * power;
+}
+
+// exp(x) where it is ordinary, in fewer steps and with the same bits.
+template <class V>
+TIDEMARK_INLINE V exp_ordinary_f64(V x) {
+  return exp_of_ordinary_sum_f64(x, like(x, 0.0));
+}
+
 // exp(x), to 1.2 ulp.
 template <class V>
 TIDEMARK_INLINE V exp_f64(V x) {
@@ -120,6 +140,19 @@ TIDEMARK_INLINE SplitMantissa<V> split_any_mantissa_f64(V x) {
   const auto denormal = less(x, like(x, 0x1p-1022));
   const auto [exponent, fraction] = split_mantissa_f64(select(denormal, x * like(x, 0x1p52), x));
   return {exponent + select(denormal, like(x, -52.0), like(x, 0.0)), fraction};
+}
+
+// Whether x is positive, finite and not denormal.
+template <class V>
+TIDEMARK_INLINE auto log_is_ordinary_f64(V x) {
+  return both(less_equal(like(x, 0x1p-1022), x), less(x, like(x, __builtin_inf())));
+}
+
+// log(x) of an ordinary x, in fewer steps and with the same bits.
+template <class V>
+TIDEMARK_INLINE V log_ordinary_f64(V x) {
+  const auto [exponent, fraction] = split_mantissa_f64(x);
+  return log_of_split_f64(exponent, fraction);
 }
 
 // log(x), to 1 ulp.

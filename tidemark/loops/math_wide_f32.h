@@ -78,10 +78,11 @@ TIDEMARK_INLINE V sin_of_split_f32(V rest, I quadrant) {
   return from_bits(bit_xor(bits(select(swap, cosine, sine)), sign));
 }
 
-// Whether an angle can be split in 32 bits.
+// Whether an angle can be split in 32 bits. From here on the rounding of 2/pi takes the rest so far
+// beyond a quarter of pi that the polynomials err by more than 1.6 ulp.
 template <class V>
 TIDEMARK_INLINE auto is_near_angle_f32(V x) {
-  return less(abs(x), like(x, 8192.0));
+  return less(abs(x), like(x, 0x1p19));
 }
 
 // The same split for near angles. The first of three parts of pi/2 has 24 bits, all multiples of
@@ -97,32 +98,72 @@ TIDEMARK_INLINE auto split_near_angle_f32(V x) {
                                           bits(shifted)};
 }
 
-// sin(x) and cos(x) of near angles.
+// Whether two parts of pi/2 split an angle in 64 bits as `split_angle_f32` does, to the last bit.
+template <class V>
+TIDEMARK_INLINE auto is_moderate_angle_f32(V x) {
+  return less(abs(x), like(x, 0x1p30));
+}
+
+// The same split for moderate angles, in fewer steps. x and all multiples of the first part, which
+// has 53 bits, differ by a number of 53 bits.
+template <class V>
+TIDEMARK_INLINE auto split_moderate_angle_f32(V x) {
+  const auto wide = widen(x);
+  const auto shifter = like(wide, 0x1.8p52);
+  const auto shifted = fma(wide, like(wide, 0x1.45f306dc9c883p-1), shifter);
+  const auto whole = shifted - shifter;
+  const auto first = fma(whole, like(wide, -0x1.921fb54442d18p0), wide);
+  return SplitAngle<V, decltype(bits(x))>{
+      narrow(fma(whole, like(wide, -0x1.1a62633145c07p-54), first)), narrow(bits(shifted))};
+}
+
+// `split`, or the split of near angles where x is one.
+template <class V, class I>
+TIDEMARK_INLINE SplitAngle<V, I> unless_near(V x, SplitAngle<V, I> split) {
+  const auto near = is_near_angle_f32(x);
+  const auto [rest, quadrant] = split_near_angle_f32(x);
+  return {select(near, rest, split.rest), select(near, quadrant, split.quadrant)};
+}
+
+// sin(x) and cos(x), given a split of x.
+template <class V, class I>
+TIDEMARK_INLINE V sin_given_split_f32(V x, SplitAngle<V, I> split) {
+  // A sum with +0 would lose the sign of -0.
+  return select(equal(x, like(x, 0.0)), x, sin_of_split_f32(split.rest, split.quadrant));
+}
+template <class V, class I>
+TIDEMARK_INLINE V cos_given_split_f32(SplitAngle<V, I> split) {
+  return sin_of_split_f32(split.rest, split.quadrant + like(split.quadrant, 1));
+}
+
+// sin(x) and cos(x) of near angles, and of moderate ones, which near ones are too.
 template <class V>
 TIDEMARK_INLINE V sin_near_f32(V x) {
-  const auto [rest, quadrant] = split_near_angle_f32(x);
-  // A sum with +0 would lose the sign of -0.
-  return select(equal(x, like(x, 0.0)), x, sin_of_split_f32(rest, quadrant));
+  return sin_given_split_f32(x, split_near_angle_f32(x));
 }
 template <class V>
 TIDEMARK_INLINE V cos_near_f32(V x) {
-  const auto [rest, quadrant] = split_near_angle_f32(x);
-  return sin_of_split_f32(rest, quadrant + like(quadrant, 1));
+  return cos_given_split_f32(split_near_angle_f32(x));
+}
+template <class V>
+TIDEMARK_INLINE V sin_moderate_f32(V x) {
+  return sin_given_split_f32(x, unless_near(x, split_moderate_angle_f32(x)));
+}
+template <class V>
+TIDEMARK_INLINE V cos_moderate_f32(V x) {
+  return cos_given_split_f32(unless_near(x, split_moderate_angle_f32(x)));
 }
 
 // sin(x), to 1.6 ulp for every finite x; NaN for infinities.
 template <class V>
 TIDEMARK_INLINE V sin_f32(V x) {
-  const auto [rest, quadrant] = split_angle_f32(x);
-  return select(is_near_angle_f32(x), sin_near_f32(x), sin_of_split_f32(rest, quadrant));
+  return sin_given_split_f32(x, unless_near(x, split_angle_f32(x)));
 }
 
 // cos(x), to 1.6 ulp for every finite x; NaN for infinities.
 template <class V>
 TIDEMARK_INLINE V cos_f32(V x) {
-  const auto [rest, quadrant] = split_angle_f32(x);
-  const V far = sin_of_split_f32(rest, quadrant + like(quadrant, 1));
-  return select(is_near_angle_f32(x), cos_near_f32(x), far);
+  return cos_given_split_f32(unless_near(x, split_angle_f32(x)));
 }
 
 // log2(x) in 64 bits for finite x > 0, with a relative error below 2^-38.

@@ -2,6 +2,7 @@
 // See `math_f64.h` for their common rules.
 #pragma once
 
+#include <type_traits>
 #include <utility>
 
 #include "tidemark/loops/lane.h"
@@ -207,14 +208,14 @@ TIDEMARK_INLINE V cos_f64(V x) {
   return select(is_near_angle_f64(x), cos_near_f64(x), far);
 }
 
-// log(x) for finite x > 0 to about 65 bits.
+// log(x) for finite x > 0, given its split, to about 65 bits.
 //
 // As `log_of_split_f64`, with each term of log m = 2s + s z (2/3 + z q(z)) carried as a pair as far
 // as its size asks for: z q is below 1/50 of 2/3, whose term is below 1/100 of 2s.
 template <class V>
-TIDEMARK_INLINE Pair<V> log_pair_f64(V x) {
-  const auto [exponent, f] = split_any_mantissa_f64(x);
-  const auto denominator = exact_sum(like(x, 2.0), f);
+TIDEMARK_INLINE Pair<V> log_pair_f64(SplitMantissa<V> split) {
+  const auto [exponent, f] = split;
+  const auto denominator = exact_sum(like(f, 2.0), f);
   const V s_high = f / denominator.high;
   const V remainder = fma(-s_high, denominator.low, fma(-s_high, denominator.high, f));
   const Pair<V> s = {s_high, remainder / denominator.high};
@@ -222,15 +223,31 @@ TIDEMARK_INLINE Pair<V> log_pair_f64(V x) {
   const V q = z.high * polynomial(z.high, 0x1.9999999999996p-2, 0x1.2492492493033p-2,
                                   0x1.c71c71c580906p-3, 0x1.745d18323ffbcp-3, 0x1.3b1362bafc951p-3,
                                   0x1.1120b4e449896p-3, 0x1.de338ea212318p-4, 0x1.eb1027e970050p-4);
-  const auto two_thirds = exact_sum(like(x, 0x1.5555555555555p-1), q);
-  const Pair<V> factor = {two_thirds.high, two_thirds.low + like(x, 0x1.5555555555555p-55)};
+  const auto two_thirds = exact_sum(like(f, 0x1.5555555555555p-1), q);
+  const Pair<V> factor = {two_thirds.high, two_thirds.low + like(f, 0x1.5555555555555p-55)};
   const Pair<V> tail = product(s, product(z, factor));
-  const V ln2_part = exponent * like(x, 0x1.62e42fefa38p-1);  // Exact: 42 bits times 11.
+  const V ln2_part = exponent * like(f, 0x1.62e42fefa38p-1);  // Exact: 42 bits times 11.
   const auto sum1 = exact_sum(ln2_part, s.high + s.high);
   const auto sum2 = exact_sum(sum1.high, tail.high);
-  const V low = fma(exponent, like(x, 0x1.ef35793c7673p-45),
+  const V low = fma(exponent, like(f, 0x1.ef35793c7673p-45),
                     ((s.low + s.low) + tail.low) + (sum1.low + sum2.low));
   return exact_sum(sum2.high, low);
+}
+
+// x^y where it is ordinary: the logarithm of x is, and so is the exponential of its product with y.
+template <class V, class Mask>
+struct OrdinaryPower {
+  V value;
+  Mask is_ordinary;
+};
+template <class V>
+TIDEMARK_INLINE auto power_ordinary_f64(V x, V y) {
+  const Pair<V> log_base = log_pair_f64(split_mantissa_f64(x));
+  const V high = y * log_base.high;
+  const V low = fma(y, log_base.high, -high) + y * log_base.low;
+  const auto is_ordinary = both(log_is_ordinary_f64(x), exp_is_ordinary_f64(high));
+  return OrdinaryPower<V, std::remove_const_t<decltype(is_ordinary)>>{
+      exp_of_ordinary_sum_f64(high, low), is_ordinary};
 }
 
 // x^y, to 1.5 ulp.
@@ -240,7 +257,7 @@ TIDEMARK_INLINE V power_f64(V x, V y) {
   const V infinity = like(x, __builtin_inf());
   const V base = abs(x);
   const auto ordinary = both(less(zero, base), less(base, infinity));
-  const Pair<V> log_base = log_pair_f64(base);
+  const Pair<V> log_base = log_pair_f64(split_any_mantissa_f64(base));
   const V at_ends = select(equal(base, zero), -infinity, base);  // A NaN stays one.
   const V log_high = select(ordinary, log_base.high, at_ends);
   const V high = y * log_high;

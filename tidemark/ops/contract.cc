@@ -92,6 +92,20 @@ TensorType infer_distances(const InferContext& context) {
   return rows_by_columns(context, "distances");
 }
 
+TensorType infer_weighted_differences(const InferContext& context) {
+  const std::string_view name = "weighted_differences";
+  const TensorType &weights = context.operands[0], &a = context.operands[1],
+                   &b = context.operands[2];
+  const TensorType product[] = {weights, b};
+  TensorType result = rows_by_columns({context.op, product, context.attrs, context.at}, name);
+  if (a.shape.rank() < 2 || a.shape[-2] != result.shape[-2] || a.shape[-1] != result.shape[-1])
+    throw UserError(cat(name, ": weights ", weights, " of points ", b, " need points [..., ",
+                        result.shape[-2], ", ", result.shape[-1], "] to differ from, got ", a),
+                    context.at, "the points of a have a row of weights each");
+  broadcast_into(result.shape, a.shape, name, context.at);
+  return result;
+}
+
 TensorType infer_accumulate(const InferContext& context) {
   const TensorType product =
       infer_matmul({context.op, context.operands.subspan(1), context.attrs, context.at});
@@ -189,31 +203,64 @@ Term offset_of(Term points) {
 
 }  // namespace
 
-// Where two points meet the slope is 0. The sums of differences are taken apart into products:
-// terms as large as the points over the distance, of which a part as large as 1 remains. So they
-// are computed in the next wider dtype, whose digits outlast points that are as close as their own
-// dtype allows, and where no slope is infinite. In f64, which has none, a point of b, which changes
-// no difference, is subtracted first: a common offset of all points costs no digits.
+// Where two points meet the slope is 0. That of 16-bit floats is computed in f32, where it is
+// finite for all points that do not meet.
 Term grad_distances(const GradContext& context, int index) {
   const Term operand = context.operands[static_cast<size_t>(index)];
-  const bool is_short = size_of(operand.dtype()) == 2;
   const auto in_dtype = [](Term x, DType dtype) {
     return x.dtype() == dtype ? x : term::cast(x, dtype);
   };
-  const auto wide = [&](Term x) { return in_dtype(x, is_short ? DType::f32 : DType::f64); };
-  const auto of_slopes = [&](Term x) { return is_short ? wide(x) : x; };
-  const Term a = wide(context.operands[0]), b = wide(context.operands[1]);
-  const Term y = of_slopes(context.result), g = of_slopes(context.g);
+  const bool is_short = size_of(operand.dtype()) == 2;
+  const auto wide = [&](Term x) { return in_dtype(x, is_short ? DType::f32 : x.dtype()); };
+  const Term a = wide(context.operands[0]), b = swap_last(wide(context.operands[1]));
+  const Term y = wide(context.result), g = wide(context.g);
   if (y.shape().open_size() == 0 || operand.shape().open_size() == 0) return operand.like(0);
   const Term meet = term::equal(y, y.like(0));
-  const Term weight = wide(term::where(meet, y.like(0), g / term::where(meet, y.like(1), y)));
-  const Term offset = offset_of(b), from = a - swap_last(offset), to = b - offset;
-  const int64_t last = weight.shape().rank() - 1;
-  const Term sums = term::sum(weight, AxisList{index == 0 ? last : last - 1}, true);
-  const Term slope = index == 0 ? from * sums - matmul.apply({weight, swap_last(to)}, {})
-                                : to * sums - matmul.apply({swap_last(from), weight}, {});
-  const Term summed = term::sum_to(slope, operand.shape());
-  return in_dtype(summed, operand.dtype());
+  const Term weight = term::where(meet, y.like(0), g / term::where(meet, y.like(1), y));
+  const Term slope = index == 0
+                         ? weighted_differences.apply({weight, a, b}, {})
+                         : swap_last(weighted_differences.apply({swap_last(weight), b, a}, {}));
+  return in_dtype(term::sum_to(slope, operand.shape()), operand.dtype());
+}
+
+// The gradient by the weights is taken apart into products, where differences of points lose
+// digits. So it is computed in the next wider dtype, whose digits outlast points that are as close
+// as their own dtype allows. In f64, which has none, a point of b, which changes no difference, is
+// subtracted first: a common offset of all points costs no digits.
+Term grad_weighted_differences(const GradContext& context, int index) {
+  const Term weights = context.operands[0], operand = context.operands[static_cast<size_t>(index)];
+  if (index == 1)
+    return term::sum_to(context.g * term::sum(weights, AxisList{weights.shape().rank() - 1}, true),
+                        operand.shape());
+  if (index == 2)
+    return term::sum_to(-matmul.apply({swap_last(weights), context.g}, {}), operand.shape());
+  const DType narrow = operand.dtype(), wide = size_of(narrow) == 2 ? DType::f32 : DType::f64;
+  const auto in_dtype = [](Term x, DType dtype) {
+    return x.dtype() == dtype ? x : term::cast(x, dtype);
+  };
+  const Term a = in_dtype(context.operands[1], wide);
+  const Term b = swap_last(in_dtype(context.operands[2], wide)), g = in_dtype(context.g, wide);
+  const Term offset = offset_of(b);
+  const Term all = term::sum(g * (a - swap_last(offset)), AxisList{g.shape().rank() - 1}, true);
+  const Term slope = all - matmul.apply({g, b - offset}, {});
+  return in_dtype(term::sum_to(slope, operand.shape()), narrow);
+}
+
+void reference_weighted_differences(const ReferenceContext& context) {
+  const ArrayRef &weights = context.operands[0], &a = context.operands[1], &b = context.operands[2];
+  const int64_t points = b.shape[-2], size = b.shape[-1];
+  reference::for_each_index(context.result.shape, [&](std::span<const int64_t> index, int64_t i) {
+    const int64_t row = index[index.size() - 2], column = index[index.size() - 1];
+    const int64_t weight = matrix_of(weights, index) + row * points;
+    const int64_t from = matrix_of(a, index) + row * size + column;
+    long double total = 0;
+    for (int64_t k = 0; k < points; ++k) {
+      const long double apart = reference::read_float(a, from) -
+                                reference::read_float(b, matrix_of(b, index) + k * size + column);
+      total += reference::read_float(weights, weight + k) * apart;
+    }
+    reference::write(context.result, i, total);
+  });
 }
 
 void reference_distances(const ReferenceContext& context) {

@@ -42,6 +42,7 @@ struct ConvSpec {
 namespace rule {
 TensorType infer_matmul(const InferContext& context);
 TensorType infer_distances(const InferContext& context);
+TensorType infer_weighted_differences(const InferContext& context);
 TensorType infer_accumulate(const InferContext& context);
 TensorType infer_conv2d(const InferContext& context);
 TensorType infer_conv3d(const InferContext& context);
@@ -49,10 +50,12 @@ TensorType infer_accumulate_conv2d(const InferContext& context);
 TensorType infer_conv_kernel(const InferContext& context);
 Term grad_matmul(const GradContext& context, int index);
 Term grad_distances(const GradContext& context, int index);
+Term grad_weighted_differences(const GradContext& context, int index);
 Term grad_conv(const GradContext& context, int index);
 Term grad_conv_kernel(const GradContext& context, int index);
 void reference_matmul(const ReferenceContext& context);
 void reference_distances(const ReferenceContext& context);
+void reference_weighted_differences(const ReferenceContext& context);
 void reference_accumulate(const ReferenceContext& context);
 void reference_conv(const ReferenceContext& context);
 void reference_accumulate_conv2d(const ReferenceContext& context);
@@ -96,7 +99,23 @@ inline constexpr NamedOp distances = {
     .infer = rule::infer_distances,
     .grad = rule::grad_distances,
     .reference = rule::reference_distances,
-    .routine = Routine::matmul,
+    .routine = Routine::distances,
+};
+// What the slopes of distances add up, without the loss of digits that a difference of two products
+// would have where points are close.
+inline constexpr NamedOp weighted_differences = {
+    .name = "weighted_differences",
+    .brief =
+        "For each row of a, the sum over the rows of b of their differences from it, by weights "
+        "of [rows of a, rows of b].",
+    .family = Family::contract,
+    .arity = 3,
+    .accepts = TypeSet::floats,
+    .batching = Batching::broadcasts,
+    .infer = rule::infer_weighted_differences,
+    .grad = rule::grad_weighted_differences,
+    .reference = rule::reference_weighted_differences,
+    .routine = Routine::weighted_differences,
 };
 inline constexpr CallDef kConv2dCalls[] = {
     {"conv2d",
@@ -189,7 +208,7 @@ inline constexpr NamedOp accumulate_conv2d = {
     .updates_first = true,
 };
 
-inline constexpr const NamedOp* kContractOps[] = {&conv2d, &conv3d, &conv_kernel, &distances,
-                                                  &matmul};
+inline constexpr const NamedOp* kContractOps[] = {&conv2d,    &conv3d, &conv_kernel,
+                                                  &distances, &matmul, &weighted_differences};
 
 }  // namespace tidemark::ops

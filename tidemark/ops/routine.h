@@ -19,6 +19,7 @@ enum class Routine : uint8_t {
   cummin,
   cumprod,
   cumsum,
+  distances,
   eigh,
   expm,
   fft,
@@ -50,6 +51,7 @@ enum class Routine : uint8_t {
   take_along_axis,
   top_k,
   update,
+  weighted_differences,
 };
 
 }  // namespace tidemark

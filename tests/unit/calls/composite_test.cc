@@ -582,11 +582,38 @@ TEST(Cdist, ClosePointsHaveExactSlopes) {
   expect_slopes_of_distances(clusters, clusters + concat({beside, beside}) * 0.5, 2e-5);
 }
 
+// There is no wider dtype to compute these in.
+TEST(Cdist, CloseDoublesHaveExactSlopes) {
+  const Tensor x = cast(drawn({300, 3}, 1), DType::f64),
+               beside = cast(drawn({300, 3}, 2), DType::f64);
+  for (const double apart : {1.0, 1e-4, 1e-8, 1e-12})
+    expect_slopes_of_distances(x, x + apart * beside, 1e-13);
+}
+
 // Distances among the denormals have few digits, and so have the slopes.
 TEST(Cdist, SlopesOfCloseHalfFloatsAreFinite) {
   const Tensor x = cast(drawn({20, 3}, 1) * 1e-4, DType::f16);
   expect_slopes_of_distances(x, x + cast(drawn({20, 3}, 2) * 1e-6, DType::f16), 0.2);
   expect_slopes_of_distances(cast(x, DType::bf16), cast(x * 1.01, DType::bf16), 5e-2);
+}
+
+// Kernels split an angle in one of three ways, by the largest angle of a vector.
+TEST(Composite, AVectorMayHoldAnglesOfAllSizes) {
+  std::vector<float> angles;
+  for (int i = 0; i < 4000; ++i) {
+    // Vectors of near angles, of near and moderate ones, and of all.
+    const int sizes = i / 64 % 3 == 0 ? 18 : i / 64 % 3 == 1 ? 30 : 127;
+    angles.push_back(
+        std::ldexp(static_cast<float>(i % 2 == 0 ? i + 4096 : -i - 4096), i * 7919 % sizes - 12));
+  }
+  const Tensor x = td::constant(angles);
+  const auto functions = [&] { return std::array{td::sin(x), td::cos(x), td::tan(x)}; };
+  const MachineCode machine;
+  compile::set_emitter(compile::Emitter::tile);
+  const auto expected = functions();
+  compile::set_emitter(compile::Emitter::llvm);
+  const auto got = functions();
+  for (size_t i = 0; i < got.size(); ++i) EXPECT_TRUE(identical(got[i], expected[i])) << i;
 }
 
 // Rows of 160,004 bytes begin in the middle of a line, those of 160,000 do not; together they are

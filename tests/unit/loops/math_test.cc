@@ -456,10 +456,45 @@ TEST(Math, ShortFormsHaveTheBitsOfTheirFunctions) {
     if (math::erfc_is_ordinary_f32(x)) {
       ASSERT_EQ(math::erfc_ordinary_f32(x), math::erfc_f32(x)) << x;
     }
+    if (math::is_near_angle_f32(x)) {
+      ASSERT_EQ(math::sin_near_f32(x), math::sin_f32(x)) << x;
+      ASSERT_EQ(math::cos_near_f32(x), math::cos_f32(x)) << x;
+    }
+    if (math::is_moderate_angle_f32(x)) {
+      ASSERT_EQ(math::sin_moderate_f32(x), math::sin_f32(x)) << x;
+      ASSERT_EQ(math::cos_moderate_f32(x), math::cos_f32(x)) << x;
+    }
     if (!math::log_is_ordinary_f32(x)) continue;
     ASSERT_EQ(math::log_ordinary_f32(x), math::log_f32(x)) << x;
     ASSERT_EQ(math::log2_ordinary_f32(x), math::log2_f32(x)) << x;
     ASSERT_EQ(math::log10_ordinary_f32(x), math::log10_f32(x)) << x;
+  }
+}
+
+TEST(Math, ShortFormsOfF64HaveTheBitsOfTheirFunctions) {
+  Sequence sequence(17);
+  for (int i = 0; i < 300'000; ++i) {
+    const double x = i % 2 == 0 ? std::bit_cast<double>(sequence.bits()) : sequence.between(0, 20);
+    const double y = i % 3 == 0 ? std::round(sequence.between(-9, 9)) : sequence.between(-90, 90);
+    if (math::exp_is_ordinary_f64(x)) {
+      ASSERT_EQ(math::exp_ordinary_f64(x), math::exp_f64(x)) << x;
+    }
+    if (math::exp_is_ordinary_f64(8 * y)) {
+      ASSERT_EQ(math::exp_ordinary_f64(8 * y), math::exp_f64(8 * y)) << 8 * y;
+    }
+    if (math::log_is_ordinary_f64(x)) {
+      ASSERT_EQ(math::log_ordinary_f64(x), math::log_f64(x)) << x;
+    }
+    const auto power = math::power_ordinary_f64(x, y);
+    if (power.is_ordinary) {
+      ASSERT_EQ(power.value, math::power_f64(x, y)) << x << " to the " << y;
+    }
+  }
+  for (const double x : {0x1p-1022, 0.5, 1.0, 2.0, 0x1.fffffffffffffp1023}) {
+    EXPECT_EQ(math::log_ordinary_f64(x), math::log_f64(x));
+    EXPECT_EQ(math::power_ordinary_f64(x, 0.0).value, 1);
+    EXPECT_EQ(math::power_ordinary_f64(x, -0.0).value, 1);
+    EXPECT_EQ(math::power_ordinary_f64(1.0, 2 * std::log(x)).value, 1);
   }
 }
 

@@ -174,6 +174,7 @@ void add_contractions(Maker& make) {
   const Value a = make.parameter(DType::f32, {7, 2, 3}), b = make.parameter(DType::f32, {3, 5});
   make.add(ops::matmul, {a, b});
   make.add(ops::distances, {a, b}, attributes(true));
+  make.add(ops::weighted_differences, {a, make.parameter(DType::f32, {2, 5}), b});
   const Value image = make.parameter(DType::f32, {1, 8, 8, 4});
   const Value kernel = make.parameter(DType::f32, {3, 3, 2, 6});
   make.add(
@@ -815,6 +816,11 @@ TEST(TextErrors, OfTransformsAndGradientsByKernels) {
   expect_node_error("%y: f32[] = distances(%a, %a) {euclidean = true}",
                     "p.tm:2:13: distances: inner sizes differ: f32[2, 3] x f32[2, 3] (3 and 2)\n  "
                     "did you mean to transpose the second operand? {.transpose_b = true}");
+  expect_error(
+      "function(%w: f32[2, 3], %a: f32[4, 5], %b: f32[3, 5]) {\n%y: f32[] = "
+      "weighted_differences(%w, %a, %b) return }",
+      "p.tm:2:13: weighted_differences: weights f32[2, 3] of points f32[3, 5] need points [..., 2, "
+      "5] to differ from, got f32[4, 5]\n  the points of a have a row of weights each");
   const std::string operands = "function(%x: f32[1, 8, 8, 4], %g: f32[1, 6, 7, 4]) {\n";
   const std::string kernel =
       "%y: f32[] = conv_kernel(%x, %g) {stride = [1, 1], pad_low = [0, 0], pad_high = [0, 0], "

@@ -49,6 +49,14 @@ Contraction product_of(std::span<const ArrayRef> operands, const ArrayRef& resul
           .batch = batch_of(a, b, result)};
 }
 
+// By weights, the first operand.
+WeightedDifferences differences_of(std::span<const ArrayRef> operands, const ArrayRef& result) {
+  const ArrayRef product[] = {operands[0], operands[2]};
+  return {.of = product_of(product, result, false),
+          .from = matrix(operands[1]),
+          .from_batch = batch_strides(operands[1], result)};
+}
+
 }  // namespace
 
 int64_t matmul_workspace(std::span<const ArrayRef> operands, const ArrayRef& result, bool add) {
@@ -65,7 +73,25 @@ void run_matmul(std::span<const ArrayRef> operands, const ArrayRef& result, bool
   contract(work, threads, scratch.data());
 }
 
-// 16-bit floats are widened first, and the result rounded once.
+namespace {
+
+// Distances of two operands, or weighted differences of three. 16-bit floats are widened first, and
+// the result rounded once.
+int64_t scratch_bytes_of_points(std::span<const ArrayRef> operands, const ArrayRef& result) {
+  if (operands.size() == 2)
+    return distances_scratch_bytes(product_of(operands, result, false), num_threads());
+  return weighted_differences_scratch_bytes(differences_of(operands, result), num_threads());
+}
+void run_points(std::span<const ArrayRef> operands, const ArrayRef& result) {
+  const Workspace scratch(scratch_bytes_of_points(operands, result));
+  if (WorkspacePart::preparing()) return;
+  if (operands.size() == 2)
+    return distances(product_of(operands, result, false), num_threads(), scratch.data());
+  weighted_differences(differences_of(operands, result), num_threads(), scratch.data());
+}
+
+}  // namespace
+
 int64_t distances_workspace(std::span<const ArrayRef> operands, const ArrayRef& result) {
   if (result.size() == 0) return 0;
   const DType wide = is_low_precision(result.dtype) ? DType::f32 : result.dtype;
@@ -74,31 +100,20 @@ int64_t distances_workspace(std::span<const ArrayRef> operands, const ArrayRef& 
   int64_t bytes = wide == result.dtype ? 0 : granted_bytes(result.size() * size_of(wide));
   for (const ArrayRef& operand : operands)
     if (operand.dtype != wide) bytes += Dense::bytes(operand, wide);
-  Contraction work = product_of(operands, result, false);
-  work.c.dtype = wide;
-  return bytes + granted_bytes(distances_scratch_bytes(work, num_threads()));
+  return bytes + granted_bytes(scratch_bytes_of_points(operands, to));
 }
 
 void run_distances(std::span<const ArrayRef> operands, const ArrayRef& result) {
   if (result.size() == 0) return;
-  const bool widens = is_low_precision(result.dtype);
-  const DType wide = widens ? DType::f32 : result.dtype;
-  const ArrayRef none{.dtype = wide, .shape = {0}, .strides = {1}};
-  const Dense a(widens ? operands[0] : none, wide), b(widens ? operands[1] : none, wide);
-  const ArrayRef given[] = {widens ? a.ref() : operands[0], widens ? b.ref() : operands[1]};
-  ArrayRef to = result;
-  Workspace room;
-  if (widens) {
-    room = Workspace(result.size() * size_of(wide));
-    to.data = room.data();
-    to.dtype = wide;
-    to.strides = contiguous_strides(result.shape);
-  }
-  const Contraction work = product_of(given, to, false);
-  const int threads = num_threads();
-  const Workspace scratch(distances_scratch_bytes(work, threads));
-  if (!WorkspacePart::preparing()) distances(work, threads, scratch.data());
-  if (widens) run_copy(to, result);
+  if (!is_low_precision(result.dtype)) return run_points(operands, result);
+  const ArrayRef none{.dtype = DType::f32, .shape = {0}, .strides = {1}};
+  const Dense a(operands[0], DType::f32), b(operands[1], DType::f32),
+      c(operands.size() == 3 ? operands[2] : none, DType::f32);
+  const ArrayRef wide[] = {a.ref(), b.ref(), c.ref()};
+  const Workspace room(result.size() * size_of(DType::f32));
+  const ArrayRef to{room.data(), DType::f32, result.shape, contiguous_strides(result.shape)};
+  run_points(std::span(wide).first(operands.size()), to);
+  run_copy(to, result);
 }
 
 // In place if the result has the operand's bytes.

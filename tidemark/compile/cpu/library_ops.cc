@@ -388,6 +388,9 @@ int64_t library_workspace(const OpDef& op, std::span<const ArrayRef> operands, c
     case Routine::cumprod:
     case Routine::cumsum:
       return Dense::bytes(operands[0], result.dtype);
+    case Routine::distances:
+    case Routine::weighted_differences:
+      return distances_workspace(operands, result);
     case Routine::fft:
       return fft_workspace(op, operands[0], attrs, result);
     case Routine::linear_scan:
@@ -398,8 +401,7 @@ int64_t library_workspace(const OpDef& op, std::span<const ArrayRef> operands, c
     case Routine::gather:
       return Dense::bytes(operands[0]) + Dense::bytes(operands[1]);
     case Routine::matmul:
-      return op.attrs.empty() ? matmul_workspace(operands, result)
-                              : distances_workspace(operands, result);
+      return matmul_workspace(operands, result);
     case Routine::put:
     case Routine::scatter_add:
     case Routine::scatter_max:
@@ -454,6 +456,9 @@ void run_library(const OpDef& op, std::span<const ArrayRef> operands, const Attr
     case Routine::cumsum:
     case Routine::linear_scan:
       return run_scan(op, operands, attrs, results);
+    case Routine::distances:
+    case Routine::weighted_differences:
+      return run_distances(operands, result);
     case Routine::fft:
       return run_fft(op, operands[0], attrs, result);
     case Routine::first_equal:
@@ -461,7 +466,7 @@ void run_library(const OpDef& op, std::span<const ArrayRef> operands, const Attr
     case Routine::gather:
       return run_gather(op, operands, attrs, result, at);
     case Routine::matmul:
-      return op.attrs.empty() ? run_matmul(operands, result) : run_distances(operands, result);
+      return run_matmul(operands, result);
     case Routine::pad:
       return run_pad(operands[0], attrs, result);
     case Routine::put:

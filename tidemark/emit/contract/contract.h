@@ -69,6 +69,17 @@ void contract(const Contraction& contraction, int threads, std::byte* scratch);
 int64_t distances_scratch_bytes(const Contraction& contraction, int threads);
 void distances(const Contraction& contraction, int threads, std::byte* scratch);
 
+// c(row, column) = the sum over k of a(row, k) * (from(row, column) - b(k, column)), each
+// difference rounded, the products added up as those of matrices are. f32 or f64, nothing is added
+// to c.
+struct WeightedDifferences {
+  Contraction of;
+  MatrixRef from;          // m x n
+  Batch::Axes from_batch;  // As the axes of the batch.
+};
+int64_t weighted_differences_scratch_bytes(const WeightedDifferences& work, int threads);
+void weighted_differences(const WeightedDifferences& work, int threads, std::byte* scratch);
+
 // out(i, z, y, x, o) = sum over (kz, ky, kx, c) of in(i, z * stride_d - pad_front + kz *
 // dilation_d, y * stride_h - pad_top + ky * dilation_h, x * stride_w - pad_left + kx * dilation_w,
 // c) * weight(kz, ky, kx, c, o), images in NDHWC; a flat image has one frame. This is a contraction

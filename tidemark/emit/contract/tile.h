@@ -161,6 +161,16 @@ struct DistanceTile {
 };
 inline constexpr int kDistanceRows = 6;
 
+// One block of k of weighted differences: c(row, column) = sum over k of a(row, k) * (from(row,
+// column) + b(k, column)), for as many rows as the kernel has. B is as that of DistanceTile; `from`
+// has whole vectors too, row after row.
+template <class T>
+struct DifferenceTile {
+  DistanceTile<T> of;
+  const T* from = nullptr;
+};
+inline constexpr int kDifferenceRows = 3;
+
 // All kernels of one instruction set for accumulation in T.
 template <class T>
 struct KernelSet {
@@ -179,6 +189,8 @@ struct KernelSet {
   void (*round_bf16)(const T* from, uint16_t* to, int64_t count) = nullptr;
   void (*distances[kMaxVectors])(const DistanceTile<T>&) = {};  // kDistanceRows; by vectors - 1.
   void (*distances_of_row[kMaxVectors])(const DistanceTile<T>&) = {};  // One row.
+  void (*differences[kMaxVectors])(const DifferenceTile<T>&) = {};     // kDifferenceRows.
+  void (*differences_of_row[kMaxVectors])(const DifferenceTile<T>&) = {};
   // By number of the group's size; null where it is more than the lanes of a vector.
   void (*depthwise[kGroupSizes])(const Depthwise&) = {};      // Elements of T.
   void (*depthwise_f16[kGroupSizes])(const Depthwise&) = {};  // These two only for float.

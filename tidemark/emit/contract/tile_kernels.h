@@ -195,8 +195,10 @@ void tile(const Tile<typename S::T>& t) {
   }
 }
 
-template <class S, int kRows, int kVectors>
-void distances(const DistanceTile<typename S::T>& t) {
+// Sums over a block of k, for the rows and vectors of a tile: term(x, row r, vector v, b, sum) adds
+// a term, where x is a(r, k) in all lanes and b a vector of row k of B.
+template <class S, int kRows, int kVectors, class Term>
+[[gnu::always_inline]] inline void add_up_tile(const DistanceTile<typename S::T>& t, Term term) {
   using T = typename S::T;
   using V = typename S::V;
   constexpr int kLanes = S::kLanes, kLast = kVectors - 1, kPointers = pointers_of(kRows);
@@ -219,10 +221,7 @@ void distances(const DistanceTile<typename S::T>& t) {
     for (int r = 0; r < kRows; ++r) {
       const V x = S::broadcast(a[r / 3] + (r % 3) * a_row);
       TIDEMARK_UNROLL
-      for (int v = 0; v < kVectors; ++v) {
-        const V apart = S::add(x, row[v]);
-        sums[r][v] = S::fma(apart, apart, sums[r][v]);
-      }
+      for (int v = 0; v < kVectors; ++v) sums[r][v] = term(x, r, v, row[v], sums[r][v]);
     }
     TIDEMARK_UNROLL
     for (int i = 0; i < kPointers; ++i) a[i] += a_step;
@@ -240,6 +239,29 @@ void distances(const DistanceTile<typename S::T>& t) {
     for (int v = 0; v < kLast; ++v) S::store(c + v * kLanes, sums[r][v]);
     S::store(c + kLast * kLanes, sums[r][kLast], mask);
   }
+}
+
+template <class S, int kRows, int kVectors>
+void distances(const DistanceTile<typename S::T>& t) {
+  using V = typename S::V;
+  add_up_tile<S, kRows, kVectors>(t, [](V x, int, int, V b, V sum) {
+    const V apart = S::add(x, b);
+    return S::fma(apart, apart, sum);
+  });
+}
+
+template <class S, int kRows, int kVectors>
+void differences(const DifferenceTile<typename S::T>& t) {
+  using V = typename S::V;
+  V from[kRows][kVectors];
+  TIDEMARK_UNROLL
+  for (int r = 0; r < kRows; ++r) {
+    TIDEMARK_UNROLL
+    for (int v = 0; v < kVectors; ++v)
+      from[r][v] = S::load(t.from + (r * kVectors + v) * S::kLanes);
+  }
+  add_up_tile<S, kRows, kVectors>(
+      t.of, [&](V x, int r, int v, V b, V sum) { return S::fma(x, S::add(from[r][v], b), sum); });
 }
 
 // 32-bit integers in the registers of floats F. What is derived from it adds broadcast, fma and
@@ -806,6 +828,8 @@ constexpr KernelSet<typename S::T> make_kernel_set() {
     [&]<int... v>(std::integer_sequence<int, v...>) {
       ((set.distances[v] = &distances<S, kDistanceRows, v + 1>), ...);
       ((set.distances_of_row[v] = &distances<S, 1, v + 1>), ...);
+      ((set.differences[v] = &differences<S, kDifferenceRows, v + 1>), ...);
+      ((set.differences_of_row[v] = &differences<S, 1, v + 1>), ...);
     }(std::make_integer_sequence<int, sizeof...(kRows)>{});
   }
   if constexpr (std::is_same_v<typename S::T, float>) {

@@ -422,7 +422,20 @@ std::optional<NestEmitter::Progression> NestEmitter::make_progression(const Expr
     return Progression{builder_.CreateAdd(moving.first, still.first), moving.step};
   Value* first = builder_.CreateMul(moving.first, still.first);
   if (moving.step == nullptr) return Progression{first, nullptr};
-  return Progression{first, builder_.CreateMul(moving.step, still.first)};
+  const auto* step = llvm::dyn_cast<llvm::ConstantInt>(moving.step);
+  const bool is_one = step != nullptr && step->isOne();
+  return Progression{first, is_one ? still.first : builder_.CreateMul(moving.step, still.first)};
+}
+
+// The number of each lane times `step`, computed once if `step` is known before the loops.
+Value* NestEmitter::lane_multiples(Value* step, DType dtype) {
+  llvm::BasicBlock& entry = builder_.GetInsertBlock()->getParent()->getEntryBlock();
+  const llvm::IRBuilder<>::InsertPointGuard guard(builder_);
+  const auto* made = llvm::dyn_cast<llvm::Instruction>(step);
+  if (made != nullptr && made->getParent() == &entry && entry.getTerminator() != nullptr)
+    builder_.SetInsertPoint(entry.getTerminator());
+  Value* lanes = builder_.CreateTrunc(lane_numbers(), register_type(dtype, width_));
+  return builder_.CreateMul(lanes, splat(builder_.CreateTrunc(step, register_type(dtype, 1))));
 }
 
 // Numbers of elements and what is linear in them, also cut off to 32 bits, without products of
@@ -435,10 +448,8 @@ Value* NestEmitter::arithmetic_progression(const Expr& expr, int32_t id, const P
   const auto found = progression(is_cut_off ? expr.in[0] : id, place, made);
   if (!found || found->step == nullptr) return nullptr;
   llvm::Type* type = register_type(expr.dtype, 1);
-  Value* lanes = builder_.CreateTrunc(lane_numbers(), register_type(expr.dtype, width_));
   Value* first = splat(builder_.CreateTrunc(found->first, type));
-  Value* step = splat(builder_.CreateTrunc(found->step, type));
-  return builder_.CreateAdd(first, builder_.CreateMul(lanes, step));
+  return builder_.CreateAdd(first, lane_multiples(found->step, expr.dtype));
 }
 
 Value* NestEmitter::compute(const Expr& expr, int32_t id, Known& known, const Place& place) {

@@ -27,17 +27,22 @@ inline lane::LaneValue exp_f32_avx512(lane::LaneValue x) {
       {value.value, whole.value, value.value, builder.getInt16(0xffff), builder.getInt32(4)}));
 }
 
-// `general(x)` as a function that the module has once, for all its kernels: it hardly ever runs,
-// and built into every use it would take most of the time to compile.
+// `general` of these operands, which have one type: values of the types given, by a function that
+// the module has once, for all its kernels. It hardly ever runs, and built into every use it would
+// take most of the time to compile.
 template <class General>
-lane::LaneValue call_apart(const char* name, lane::LaneValue x, General general) {
-  llvm::IRBuilder<>& builder = *x.builder;
+Carried call_apart(const char* name, llvm::ArrayRef<lane::LaneValue> operands,
+                   llvm::ArrayRef<llvm::Type*> types, General general) {
+  llvm::IRBuilder<>& builder = *operands[0].builder;
   llvm::Function* kernel = builder.GetInsertBlock()->getParent();
-  const auto* lanes = llvm::dyn_cast<llvm::FixedVectorType>(x.type());
+  llvm::Type* const lane_type = operands[0].type();
+  const auto* lanes = llvm::dyn_cast<llvm::FixedVectorType>(lane_type);
   const std::string full = cat(name, "_", lanes == nullptr ? 1 : lanes->getNumElements());
   llvm::Function* apart = kernel->getParent()->getFunction(full);
   if (apart == nullptr) {
-    auto* type = llvm::FunctionType::get(x.type(), {x.type()}, false);
+    auto* result = llvm::StructType::get(builder.getContext(), types);
+    const llvm::SmallVector<llvm::Type*> parameters(operands.size(), lane_type);
+    auto* type = llvm::FunctionType::get(result, parameters, false);
     apart =
         llvm::Function::Create(type, llvm::Function::InternalLinkage, full, kernel->getParent());
     apart->addFnAttrs(
@@ -46,9 +51,24 @@ lane::LaneValue call_apart(const char* name, lane::LaneValue x, General general)
     apart->addFnAttr(llvm::Attribute::Cold);
     const llvm::IRBuilder<>::InsertPointGuard guard(builder);
     builder.SetInsertPoint(llvm::BasicBlock::Create(builder.getContext(), "", apart));
-    builder.CreateRet(general(x.with(apart->getArg(0))).value);
+    std::vector<lane::LaneValue> inside;
+    for (llvm::Argument& argument : apart->args()) inside.push_back(operands[0].with(&argument));
+    const Carried values = general(inside);
+    builder.CreateAggregateRet(values.data(), static_cast<unsigned>(values.size()));
   }
-  return x.with(builder.CreateCall(apart, {x.value}));
+  Carried arguments, values;
+  for (const lane::LaneValue& operand : operands) arguments.push_back(operand.value);
+  llvm::Value* call = builder.CreateCall(apart, arguments);
+  for (unsigned i = 0; i < types.size(); ++i) values.push_back(builder.CreateExtractValue(call, i));
+  return values;
+}
+// The same for one value like the one operand.
+template <class General>
+lane::LaneValue value_apart(const char* name, lane::LaneValue x, General general) {
+  const auto values = [&](const std::vector<lane::LaneValue>& inside) -> Carried {
+    return {general(inside[0]).value};
+  };
+  return x.with(call_apart(name, x, {x.type()}, values)[0]);
 }
 
 // `simple`, or what `general` gives if a lane is not `ordinary`: one jump for all lanes, which
@@ -56,15 +76,13 @@ lane::LaneValue call_apart(const char* name, lane::LaneValue x, General general)
 template <class General>
 lane::LaneValue unless_special(lane::LaneValue ordinary, lane::LaneValue simple, General general) {
   llvm::IRBuilder<>& builder = *simple.builder;
-  llvm::Value* all =
-      ordinary.type()->isVectorTy() ? builder.CreateAndReduce(ordinary.value) : ordinary.value;
-  return simple.with(when(builder, builder.CreateNot(all), {simple.value},
+  return simple.with(when(builder, builder.CreateNot(every_lane(ordinary)), {simple.value},
                           [&](const Carried&) -> Carried { return {general().value}; })[0]);
 }
 
 inline lane::LaneValue quick_log_f32(lane::LaneValue x) {
   return unless_special(math::log_is_ordinary_f32(x), math::log_ordinary_f32(x), [&] {
-    return call_apart("log_f32", x, [](lane::LaneValue y) { return math::log_f32(y); });
+    return value_apart("log_f32", x, [](lane::LaneValue y) { return math::log_f32(y); });
   });
 }
 inline lane::LaneValue quick_log2_f32(lane::LaneValue x) {
@@ -79,37 +97,68 @@ inline lane::LaneValue quick_log10_f32(lane::LaneValue x) {
 }
 inline lane::LaneValue quick_exp_f32(lane::LaneValue x) {
   return unless_special(math::exp_is_ordinary_f32(x), math::exp_ordinary_f32(x), [&] {
-    return call_apart("exp_f32", x, [](lane::LaneValue y) { return math::exp_f32(y); });
+    return value_apart("exp_f32", x, [](lane::LaneValue y) { return math::exp_f32(y); });
+  });
+}
+inline lane::LaneValue quick_log_f64(lane::LaneValue x) {
+  return unless_special(math::log_is_ordinary_f64(x), math::log_ordinary_f64(x), [&] {
+    return value_apart("log_f64", x, [](lane::LaneValue y) { return math::log_f64(y); });
+  });
+}
+inline lane::LaneValue quick_exp_f64(lane::LaneValue x) {
+  return unless_special(math::exp_is_ordinary_f64(x), math::exp_ordinary_f64(x), [&] {
+    return value_apart("exp_f64", x, [](lane::LaneValue y) { return math::exp_f64(y); });
+  });
+}
+inline lane::LaneValue quick_power_f64(lane::LaneValue x, lane::LaneValue y) {
+  const auto [value, is_ordinary] = math::power_ordinary_f64(x, y);
+  return unless_special(is_ordinary, value, [&] {
+    const auto of_any = [](const std::vector<lane::LaneValue>& inside) -> Carried {
+      return {math::power_f64(inside[0], inside[1]).value};
+    };
+    return x.with(call_apart("power_f64", {x, y}, {x.type()}, of_any)[0]);
   });
 }
 inline lane::LaneValue quick_erfc_f32(lane::LaneValue x) {
   return unless_special(math::erfc_is_ordinary_f32(x), math::erfc_ordinary_f32(x), [&] {
-    return call_apart("erfc_f32", x, [](lane::LaneValue y) { return math::erfc_f32(y); });
+    return value_apart("erfc_f32", x, [](lane::LaneValue y) { return math::erfc_f32(y); });
   });
 }
+// The split of any angles: what is not near is mostly moderate, and hardly ever beyond.
+inline math::SplitAngle<lane::LaneValue, lane::LaneValue> quick_split_f32(lane::LaneValue x) {
+  using namespace lane;
+  llvm::IRBuilder<>& builder = *x.builder;
+  const auto values = [](const math::SplitAngle<LaneValue, LaneValue>& split) -> Carried {
+    return {split.rest.value, split.quadrant.value};
+  };
+  const auto unless = [&](LaneValue ordinary, Carried simple, auto general) {
+    return when(builder, builder.CreateNot(every_lane(ordinary)), std::move(simple),
+                [&](const Carried&) { return general(); });
+  };
+  const auto of_any = [&](const std::vector<LaneValue>& inside) {
+    return values(math::unless_near(inside[0], math::split_angle_f32(inside[0])));
+  };
+  const Carried split =
+      unless(math::is_near_angle_f32(x), values(math::split_near_angle_f32(x)), [&] {
+        const Carried moderate = values(math::unless_near(x, math::split_moderate_angle_f32(x)));
+        return unless(math::is_moderate_angle_f32(x), moderate, [&] {
+          return call_apart("split_f32", x, {x.type(), bits(x).type()}, of_any);
+        });
+      });
+  return {x.with(split[0]), x.with(split[1])};
+}
+
 inline lane::LaneValue quick_sin(bool is_f32, lane::LaneValue x) {
-  return is_f32 ? unless_special(math::is_near_angle_f32(x), math::sin_near_f32(x),
-                                 [&] {
-                                   return call_apart("sin_f32", x, [](lane::LaneValue y) {
-                                     return math::sin_f32(y);
-                                   });
-                                 })
-                : unless_special(math::is_near_angle_f64(x), math::sin_near_f64(x), [&] {
-                    return call_apart("sin_f64", x,
-                                      [](lane::LaneValue y) { return math::sin_f64(y); });
-                  });
+  if (is_f32) return math::sin_given_split_f32(x, quick_split_f32(x));
+  return unless_special(math::is_near_angle_f64(x), math::sin_near_f64(x), [&] {
+    return value_apart("sin_f64", x, [](lane::LaneValue y) { return math::sin_f64(y); });
+  });
 }
 inline lane::LaneValue quick_cos(bool is_f32, lane::LaneValue x) {
-  return is_f32 ? unless_special(math::is_near_angle_f32(x), math::cos_near_f32(x),
-                                 [&] {
-                                   return call_apart("cos_f32", x, [](lane::LaneValue y) {
-                                     return math::cos_f32(y);
-                                   });
-                                 })
-                : unless_special(math::is_near_angle_f64(x), math::cos_near_f64(x), [&] {
-                    return call_apart("cos_f64", x,
-                                      [](lane::LaneValue y) { return math::cos_f64(y); });
-                  });
+  if (is_f32) return math::cos_given_split_f32(quick_split_f32(x));
+  return unless_special(math::is_near_angle_f64(x), math::cos_near_f64(x), [&] {
+    return value_apart("cos_f64", x, [](lane::LaneValue y) { return math::cos_f64(y); });
+  });
 }
 
 inline lane::LaneValue float_operation(ExprOp op, DType dtype, lane::LaneValue a, lane::LaneValue b,
@@ -153,11 +202,11 @@ inline lane::LaneValue float_operation(ExprOp op, DType dtype, lane::LaneValue a
     case ExprOp::trunc:
       return trunc(a);
     case ExprOp::exp:
-      return is_f32 ? quick_exp_f32(a) : math::exp_f64(a);
+      return is_f32 ? quick_exp_f32(a) : quick_exp_f64(a);
     case ExprOp::expm1:
       return is_f32 ? math::expm1_f32(a) : math::expm1_f64(a);
     case ExprOp::log:
-      return is_f32 ? quick_log_f32(a) : math::log_f64(a);
+      return is_f32 ? quick_log_f32(a) : quick_log_f64(a);
     case ExprOp::log1p:
       return is_f32 ? math::log1p_f32(a) : math::log1p_f64(a);
     case ExprOp::log2:
@@ -175,7 +224,7 @@ inline lane::LaneValue float_operation(ExprOp op, DType dtype, lane::LaneValue a
     case ExprOp::erfc:
       return is_f32 ? quick_erfc_f32(a) : math::erfc_f64(a);
     case ExprOp::power:
-      return is_f32 ? math::power_f32(a, b) : math::power_f64(a, b);
+      return is_f32 ? math::power_f32(a, b) : quick_power_f64(a, b);
     default:
       return a;
   }

@@ -141,7 +141,19 @@ inline LaneValue widen(LaneValue a) {
   return a.with(a.builder->CreateFPExt(a.value, in_lanes_of(a.type(), a.builder->getDoubleTy())));
 }
 inline LaneValue narrow(LaneValue a) {
+  if (!a.is_float())
+    return a.with(a.builder->CreateTrunc(a.value, in_lanes_of(a.type(), a.builder->getInt32Ty())));
   return a.with(a.builder->CreateFPTrunc(a.value, in_lanes_of(a.type(), a.builder->getFloatTy())));
+}
+
+// Whether every lane of a mask is set. As one integer, which x86 compares in an instruction or two;
+// LLVM folds a mask of AVX-512 in halves.
+inline llvm::Value* every_lane(LaneValue mask) {
+  auto* lanes = llvm::dyn_cast<llvm::FixedVectorType>(mask.type());
+  if (lanes == nullptr) return mask.value;
+  llvm::Type* integer = mask.builder->getIntNTy(lanes->getNumElements());
+  llvm::Value* together = mask.builder->CreateBitCast(mask.value, integer);
+  return mask.builder->CreateICmpEQ(together, llvm::Constant::getAllOnesValue(integer));
 }
 
 // Stack memory of the function being built; taken once however often the code around it runs.
@@ -189,10 +201,8 @@ inline LaneValue fmod(LaneValue a, LaneValue b) {
   const LaneValue simple = copysign(select(too_far, left + copysign(b, a), left), a);
   const LaneValue is_simple = both(less(abs(quotient), like(a, is_f32 ? 0x1p22 : 0x1p51)),
                                    less(abs(b), like(b, __builtin_inf())));
-  llvm::Value* all =
-      a.type()->isVectorTy() ? builder.CreateAndReduce(is_simple.value) : is_simple.value;
   return a.with(
-      jit::when(builder, builder.CreateNot(all), {simple.value},
+      jit::when(builder, builder.CreateNot(every_lane(is_simple)), {simple.value},
                 [&](const jit::Carried&) -> jit::Carried { return {fmod_of_any(a, b).value}; })[0]);
 }
 

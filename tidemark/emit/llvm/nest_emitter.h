@@ -103,6 +103,7 @@ class NestEmitter {
   std::optional<Progression> progression(int32_t id, const Place& place, Progressions& made);
   std::optional<Progression> make_progression(const Expr& expr, const Place& place,
                                               Progressions& made);
+  llvm::Value* lane_multiples(llvm::Value* step, DType dtype);
   llvm::Value* arithmetic_progression(const Expr& expr, int32_t id, const Place& place);
   llvm::Value* float_math(const Expr& expr, LaneValue a, LaneValue b, LaneValue c);
   llvm::Value* integer_math(const Expr& expr, LaneValue a, LaneValue b);
