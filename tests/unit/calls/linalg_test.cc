@@ -143,6 +143,12 @@ TEST(Linalg, WhatDoesNotExistIsNotANumber) {
   EXPECT_EQ(linalg::slogdet(singular).logdet.item<double>(), -INFINITY);
 }
 
+// 1 / -0 would be -inf.
+TEST(Linalg, SingularValuesOfZeroArePositive) {
+  for (const Tensor& x : {ones({2, 2}), ones({2, 3}), zeros({3, 3}), ones({4, 4}, f64)})
+    EXPECT_FALSE(any(copysign(1.0, linalg::svdvals(x)) < 0).item<bool>());
+}
+
 TEST(Linalg, EqualEigenvaluesHaveAGradient) {
   const Tensor a = eye(3, f64);
   GradientTape tape;
