@@ -367,6 +367,9 @@ TEST(Errors, OfConvolutionsOfOtherAxes) {
                "conv1d: f32[2, 9, 4] has 4 channels, the kernel f32[3, 3, 8] takes 3 in each of 1 "
                "groups and gives 8\n  at @\n  channels must be the kernel's inputs times the "
                "groups, and the outputs a multiple of the groups");
+  expect_error([&] { td::conv1d(row, floats({0, 4, 8})); },
+               "conv1d: the kernel f32[0, 4, 8] has an empty window\n"
+               "  at @\n  a window has at least one tap along every axis");
   const Tensor numbers = td::ones({2, 9, 4}, td::i32);
   const std::string floats_only =
       ": takes floats, got i32\n  at @\n  cast it first: td::cast(x, td::f32)";

@@ -126,6 +126,14 @@ void check_dtype(const Operands& both, const Windows& windows, Source at) {
                     "cast it first: td::cast(x, td::f32)");
 }
 
+void check_window(const Operands& both, const Windows& windows, Source at) {
+  for (size_t i = 0; i < windows.axes(); ++i)
+    if (is_less(both.w.shape()[static_cast<int64_t>(i)], 1))
+      throw UserError(
+          cat(windows.name, ": the kernel ", type_of(both.w, at), " has an empty window"), at,
+          "a window has at least one tap along every axis");
+}
+
 void check_channels(const Operands& both, const Windows& windows, Source at) {
   const Tensor &x = both.x, &w = both.w;
   const Dim channels = x.shape()[-1], in = w.shape()[-2], out = w.shape()[-1];
@@ -214,8 +222,10 @@ Tensor convolve(const Operand& x, const Operand& w, const Windows& windows, Sour
   const Operands both(x, w, windows, at);
   if (windows.axes() == 1) check_row(both, windows, "[width, in, out]", at);
   check_numbers(windows, at);
+  const bool has_rank = both.have_rank(windows.rank());  // Which the op refuses.
+  if (has_rank) check_window(both, windows, at);
   need_room(both, windows, at);
-  if (both.have_rank(windows.rank())) {  // Which the op refuses.
+  if (has_rank) {
     check_dtype(both, windows, at);
     check_channels(both, windows, at);
   }
@@ -287,6 +297,7 @@ Tensor convolve_transposed(const Operand& x, const Operand& w, const Windows& wi
   const Operands both(x, w, windows, at);
   check_numbers(windows, at);
   check_transposed(both, windows, at);
+  check_window(both, windows, at);
   check_dtype(both, windows, at);
   if (windows.sizes && windows.sizes->rank() != windows.rank() - 2)
     throw UserError(cat(windows.name, ": ", windows.sizes->rank(), " sizes for an image of ",
