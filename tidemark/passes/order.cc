@@ -461,7 +461,7 @@ class Orderer {
     return order;
   }
 
-  // Whether nothing has to run before an item but views, and it is made for those who read it.
+  // Whether nothing has to run before an item, or it is a view of such an item.
   bool waits_for_nothing(int32_t number) {
     const ItemList& before = item(number).before;
     return std::all_of(before.begin(), before.end(), [&](int32_t from) {
