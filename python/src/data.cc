@@ -670,7 +670,7 @@ nb::dict load_csv(const PathText& path, bool header, char separator,
     table = data::load_csv(path.text, {header, separator, columns, dtypes, missing, na}, at);
   }
   nb::dict named;
-  for (const std::string& name : table.names) named[name.c_str()] = wrapped(table.at(name));
+  for (const std::string& name : table.names) named[readable(name)] = wrapped(table.at(name));
   return named;
 }
 

@@ -32,6 +32,15 @@ PyObject* define(nb::module_& module, const char* name, const char* doc,
   return made;
 }
 
+}  // namespace
+
+nb::object readable(std::string_view text) {
+  return nb::steal(
+      PyUnicode_DecodeUTF8(text.data(), static_cast<Py_ssize_t>(text.size()), "replace"));
+}
+
+namespace {
+
 // What a function of the user raised, where the library added to its text.
 void add_cause(const Error& error, const nb::object& made) {
   const auto* const nested = dynamic_cast<const std::nested_exception*>(&error);
@@ -46,7 +55,7 @@ void add_cause(const Error& error, const nb::object& made) {
 
 // An instance with the text and the user's line.
 nb::object instance(PyObject* cls, const Error& error) {
-  nb::object made = nb::handle(cls)(nb::str(in_python(error.what()).c_str()));
+  nb::object made = nb::handle(cls)(readable(in_python(error.what())));
   const Source at = error.source();
   made.attr("file") = nb::str(at.file);
   made.attr("line") = at.line;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <optional>
+#include <string_view>
 #include <utility>
 
 #include "bindings.h"
@@ -10,6 +11,9 @@ namespace tidemark::python {
 
 // Sets the Python error for the C++ exception being handled.
 void set_error_from_current() noexcept;
+
+// Text that may quote a file, in which bytes that are not UTF-8 are shown as such.
+nb::object readable(std::string_view text);
 
 // Runs f and returns its result; if it throws, sets the Python error and returns `failed`. For
 // slots and functions that Python calls directly; nanobind's own functions translate by themselves.

@@ -412,8 +412,14 @@ PyObject* drawn(Arguments& in) {
   return in.compute([&] { return function(shape, options, in.at); });
 }
 
+// Whether it is elements rather than one number: a tensor, or an array with axes.
+bool has_elements(nb::handle object) {
+  return is_tensor(object) || (has_array(object) && nb::hasattr(object, "shape") &&
+                               PyObject_Size(nb::object(object.attr("shape")).ptr()) > 0);
+}
+
 PyObject* run_integers(Arguments& in) {
-  if (!is_tensor(in.object(1)) && !is_tensor(in.object(2)))
+  if (!has_elements(in.object(1)) && !has_elements(in.object(2)))
     return drawn<static_cast<Tensor (*)(const Shape&, random::IntegersOptions, Source)>(
                      random::integers),
                  random::IntegersOptions>(in);
@@ -489,7 +495,7 @@ PyObject* run_multinomial(Arguments& in) {
 PyObject* run_bernoulli(Arguments& in) {
   const Shape shape = in.shape(0);
   in.always_release();
-  if (is_tensor(in.object(1))) {
+  if (has_elements(in.object(1))) {
     const Operand& p = in.operand(1);
     const random::KeyOptions options{in.maybe_key(2)};
     return in.compute([&] { return random::bernoulli(p, shape, options, in.at); });
@@ -500,7 +506,7 @@ PyObject* run_bernoulli(Arguments& in) {
 
 PyObject* run_permutation(Arguments& in) {
   in.always_release();
-  if (is_tensor(in.object(0))) {
+  if (has_elements(in.object(0))) {
     const Tensor x = in.tensor(0);
     const random::ShuffleOptions options{in.integer(1), in.maybe_key(2)};
     return in.compute([&] { return random::permutation(x, options, in.at); });

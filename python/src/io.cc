@@ -27,7 +27,7 @@ using Texts = std::map<std::string, std::string>;
 std::map<std::string, Tensor> tensors_in(const nb::dict& named, Source at) {
   std::map<std::string, Tensor> tensors;
   for (const auto& [name, value] : named)
-    tensors.emplace(nb::cast<std::string>(name), tensor_from(value, at));
+    tensors.emplace(text_from(name, "the name of a tensor", at), tensor_from(value, at));
   return tensors;
 }
 
@@ -252,7 +252,7 @@ class CheckpointInPython {
   std::vector<CheckpointEntry> entries(const ItemChanges& changes, Source at) const {
     std::vector<CheckpointEntry> list;
     for (const auto& [name, value] : parts_)
-      list.push_back(entry_of(nb::cast<std::string>(name), value, changes, at));
+      list.push_back(entry_of(text_from(name, "the name of an entry", at), value, changes, at));
     return list;
   }
   nb::dict parts_;
@@ -273,29 +273,52 @@ PyType_Slot checkpoint_slots[] = {{Py_tp_traverse, reinterpret_cast<void*>(trave
 
 // ---- weights of other programs ------------------------------------------------------------------
 
-// "name", ("from", "to"), ("from", ["a", "b"], {"transpose": True}).
-io::MapRow row_from(nb::handle row) {
-  if (nb::isinstance<nb::str>(row)) return io::MapRow(nb::cast<std::string>(row));
-  const nb::tuple parts = nb::tuple(nb::borrow(row));
-  std::vector<std::string> to;
-  if (nb::isinstance<nb::str>(parts[1]))
-    to.push_back(nb::cast<std::string>(parts[1]));
-  else
-    to = nb::cast<std::vector<std::string>>(parts[1]);
+io::MapHow how_from(nb::handle given, Source at) {
   io::MapHow how;
-  if (nb::len(parts) > 2) {
-    const nb::dict given = nb::cast<nb::dict>(parts[2]);
-    how.transpose = nb::cast<bool>(given.get("transpose", nb::bool_(false)));
-    how.split_axis = nb::cast<int64_t>(given.get("split_axis", nb::int_(0)));
+  if (!nb::isinstance<nb::dict>(given))
+    throw UserTypeError(cat("io.load: a row of `map` ends with a ", Py_TYPE(given.ptr())->tp_name),
+                        at, "write its options as a dict: {\"transpose\": True}");
+  for (const auto& [key, value] : nb::borrow<nb::dict>(given)) {
+    const std::string name = text_from(key, "an option of a row of `map`", at);
+    if (name == "transpose")
+      how.transpose = boolean_from(value, "transpose", at);
+    else if (name == "split_axis")
+      how.split_axis = integer_from(value, "split_axis", at);
+    else
+      throw UserTypeError(cat("io.load: a row of `map` has no option \"", name, "\""), at,
+                          "there are transpose and split_axis; a function can do anything else");
   }
-  return io::MapRow(nb::cast<std::string>(parts[0]), std::move(to), how);
+  return how;
+}
+
+// "name", ("from", "to"), ("from", ["a", "b"], {"transpose": True}).
+io::MapRow row_from(nb::handle row, Source at) {
+  if (nb::isinstance<nb::str>(row)) return io::MapRow(text_from(row, "a name", at));
+  const bool is_row = nb::isinstance<nb::tuple>(row) || nb::isinstance<nb::list>(row);
+  const size_t count = is_row ? nb::len(row) : 0;
+  if (count < 2 || count > 3)
+    throw UserTypeError(cat("io.load: ", nb::repr(row).c_str(), " is no row of `map`"), at,
+                        "write (\"stored\", \"own\"), (\"stored\", [\"a\", \"b\"], {\"transpose\": "
+                        "True}), or a name "
+                        "alone for what is left out");
+  std::vector<std::string> to;
+  if (nb::isinstance<nb::str>(row[1]))
+    to.push_back(text_from(row[1], "a name", at));
+  else
+    for (const nb::handle name : row[1]) to.push_back(text_from(name, "a name", at));
+  const io::MapHow how = count == 3 ? how_from(row[2], at) : io::MapHow{};
+  return io::MapRow(text_from(row[0], "a name", at), std::move(to), how);
 }
 
 io::WeightMap map_from(nb::handle map, Source at) {
   if (map.is_none()) return {};
   if (!PyCallable_Check(map.ptr())) {
+    if (nb::isinstance<nb::dict>(map) || nb::isinstance<nb::str>(map) ||
+        !PySequence_Check(map.ptr()))
+      throw UserTypeError(cat("io.load: `map` is a ", Py_TYPE(map.ptr())->tp_name), at,
+                          "give a list of rows, [(\"stored\", \"own\"), ...], or a function");
     std::vector<io::MapRow> rows;
-    for (const nb::handle row : map) rows.push_back(row_from(row));
+    for (const nb::handle row : map) rows.push_back(row_from(row, at));
     return rows;
   }
   return [held = Held(map), at](const std::string& name, const Tensor& tensor) {
@@ -303,8 +326,12 @@ io::WeightMap map_from(nb::handle map, Source at) {
     const nb::object given = held.get()(name, nb::steal(wrap(Tensor(tensor))));
     io::MappedTensors mapped;
     if (given.is_none()) return mapped;
-    for (const auto& [to, value] : nb::cast<nb::dict>(given))
-      mapped.emplace_back(nb::cast<std::string>(to), tensor_from(value, at));
+    if (!nb::isinstance<nb::dict>(given))
+      throw UserTypeError(
+          cat("io.load: `map` returned a ", Py_TYPE(given.ptr())->tp_name, " for \"", name, "\""),
+          at, "return a dict of names and tensors, or None to leave it out");
+    for (const auto& [to, value] : nb::borrow<nb::dict>(given))
+      mapped.emplace_back(text_from(to, "a name", at), tensor_from(value, at));
     return mapped;
   };
 }

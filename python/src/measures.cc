@@ -106,16 +106,19 @@ void bind_entropies(nb::module_& module) {
       "sum(y_true * log(y_true / y_pred)) over the last axis.",
       [](bool from_logits, Source) { return nn::DivergenceOptions{.from_logits = from_logits}; },
       arg("from_logits") = true);
-  bind_loss<nb::handle, nb::handle, int64_t>(
+  bind_loss<nb::handle, nb::handle, int64_t, bool>(
       module, "ctc", losses::ctc,
       "The negative log-likelihood of label sequences [n, labels] under logits [n, steps, "
       "classes], summed over all alignments.",
-      [](nb::handle label_lengths, nb::handle logit_lengths, int64_t blank, Source at) {
+      [](nb::handle label_lengths, nb::handle logit_lengths, int64_t blank, bool zero_infinity,
+         Source at) {
         return nn::CTCOptions{.label_lengths = tensor_or_none(label_lengths, at),
                               .logit_lengths = tensor_or_none(logit_lengths, at),
-                              .blank = blank};
+                              .blank = blank,
+                              .zero_infinity = zero_infinity};
       },
-      arg("label_lengths") = nb::none(), arg("logit_lengths") = nb::none(), arg("blank") = 0);
+      arg("label_lengths") = nb::none(), arg("logit_lengths") = nb::none(), arg("blank") = 0,
+      arg("zero_infinity") = false);
 }
 
 // ---- metrics ------------------------------------------------------------------------------------

@@ -132,7 +132,7 @@ std::function<bool(const Variable&)> decays_from(nb::handle object) {
   if (object.is_none()) return {};
   return [held = recorded(object)](const Variable& variable) {
     const nb::gil_scoped_acquire gil;
-    return nb::cast<bool>(held.get()(wrap(variable)));
+    return boolean_from(held.get()(wrap(variable)), "the result of decays", calling_line());
   };
 }
 
@@ -754,12 +754,18 @@ std::function<void(A...)> method_of(nb::handle object, const char* name) {
   };
 }
 
-nn::Callback callback_from(nb::handle object) {
-  return {.on_train_begin = method_of<>(object, "on_train_begin"),
-          .on_epoch_begin = method_of<int64_t>(object, "on_epoch_begin"),
-          .on_batch = method_of<nn::Batch&>(object, "on_batch"),
-          .on_epoch = method_of<nn::Epoch&>(object, "on_epoch"),
-          .on_train_end = method_of<const nn::History&>(object, "on_train_end")};
+nn::Callback callback_from(nb::handle object, Source at) {
+  nn::Callback made{.on_train_begin = method_of<>(object, "on_train_begin"),
+                    .on_epoch_begin = method_of<int64_t>(object, "on_epoch_begin"),
+                    .on_batch = method_of<nn::Batch&>(object, "on_batch"),
+                    .on_epoch = method_of<nn::Epoch&>(object, "on_epoch"),
+                    .on_train_end = method_of<const nn::History&>(object, "on_train_end")};
+  if (!made.on_train_begin && !made.on_epoch_begin && !made.on_batch && !made.on_epoch &&
+      !made.on_train_end)
+    throw UserTypeError(
+        cat("fit: a callback is a ", Py_TYPE(object.ptr())->tp_name, " without any of its methods"),
+        at, "name them on_train_begin, on_epoch_begin, on_batch, on_epoch or on_train_end");
+  return made;
 }
 
 nb::dict numbers_of(const nn::NamedNumbers& named) {
@@ -790,9 +796,9 @@ nn::History fit(nb::handle model, nb::handle batches, nb::handle loss, nb::handl
     const nb::object both = nb::module_::import_("types").attr("SimpleNamespace")();
     if (!on_epoch.is_none()) both.attr("on_epoch") = on_epoch;
     if (!on_batch.is_none()) both.attr("on_batch") = on_batch;
-    options.callbacks.push_back(callback_from(both));
+    options.callbacks.push_back(callback_from(both, at));
   }
-  for (const nb::handle each : callbacks) options.callbacks.push_back(callback_from(each));
+  for (const nb::handle each : callbacks) options.callbacks.push_back(callback_from(each, at));
   const nn::AnyModel any = any_model(model, form);
   const nn::Batches walked = batches_from(batches, form, at);
   const nb::gil_scoped_release released;
@@ -855,7 +861,9 @@ void bind_history(nb::module_& nn) {
       .def_prop_ro("metrics", [](const nn::Evaluation& found) { return numbers_of(found.metrics); })
       .def_ro("batches", &nn::Evaluation::batches)
       .def_ro("examples", &nn::Evaluation::examples)
-      .def("metric", &nn::Evaluation::metric, arg("name"), "A metric by its name, or \"loss\".");
+      .def("metric", &nn::Evaluation::metric, arg("name"), "A metric by its name, or \"loss\".")
+      .def("__str__", [](const nn::Evaluation& found) { return cat(found); })
+      .def("__repr__", [](const nn::Evaluation& found) { return cat(found); });
   nb::class_<History>(nn, "History", "A training run, epoch by epoch.")
       .def_ro("epochs", &History::epochs)
       .def_ro("best", &History::best, "The number of the best epoch, from 1.")

@@ -302,6 +302,14 @@ def test_missing_values_of_tables(tmp_path):
 
 
 
+def test_tables_in_other_encodings(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_bytes("a,b\n1,caf\xe9\n".encode("latin-1"))
+    assert f'{path} has "caf\ufffd" in line 2, column "b", which is no number' in error_of(lambda: data.load_csv(path))
+    path.write_bytes("caf\xe9,b\n1,2\n".encode("latin-1"))
+    assert list(data.load_csv(path)) == ["caf\ufffd", "b"]
+
+
 def test_samples_of_elements_by_weight():
     drawn = td.data.range(3).sample([1, 0, 3], count=2000, seed=3)
     numbers = np.array([int(x) for x in drawn])

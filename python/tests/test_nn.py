@@ -477,6 +477,10 @@ def test_draws_of_other_distributions():
     assert td.random.categorical(np.zeros((2, 5), np.float32), count=7, key=key).shape == (2, 7)
     assert int(td.sum(td.random.multinomial(9, np.ones(4, np.float32), key=key))) == 9
     assert np.array_equal(np.sort(np.asarray(td.random.permutation(td.arange(6), key=key))), np.arange(6))
+    assert np.array_equal(np.sort(np.asarray(td.random.permutation(np.arange(6), key=key))), np.arange(6))
+    of_arrays = np.asarray(td.random.integers([50, 2], np.array([0, 10]), np.array([3, 12]), key=key))
+    assert of_arrays[:, 0].max() < 3 and of_arrays[:, 1].min() >= 10
+    assert np.asarray(td.random.bernoulli([9, 2], np.array([0.0, 1.0]), key=key)).sum(0).tolist() == [0, 9]
     bounds = np.asarray(td.random.integers([50, 2], td.constant([0, 10]), td.constant([3, 12]), key=key))
     assert bounds[:, 0].max() < 3 and bounds[:, 1].min() >= 10
 
@@ -490,6 +494,18 @@ def test_fit_with_running_metrics_callbacks_and_an_initial_epoch():
     )
     close(history.epochs[0].metric("f1"), 2 / 3)
     assert seen == [(3, 1), (3, 2), (4, 1), (4, 2)] and len(history.epochs) == 2
+
+
+def test_callbacks_without_methods_and_other_results_are_refused():
+    x = np.ones((4, 1), np.float32)
+    for given in ("a name", object()):
+        with pytest.raises(td.UserTypeError, match="without any of its methods"):
+            nn.fit(nn.Dense(1), (x, x), loss=nn.losses.mse, callbacks=[given], progress="none")
+    decays = nn.SGD(0.1, weight_decay=0.1, decays=lambda v: None)
+    with pytest.raises(td.UserTypeError, match="the result of decays: True or False is wanted"):
+        decays.apply_gradients([x], [td.Variable(x)])
+    found = nn.evaluate(nn.Dense(1, kernel_initializer=nn.initializers.ones), (x, x), loss=nn.losses.mse, metrics={"mae": nn.losses.mae})
+    assert str(found) == repr(found) == "loss 0, mae 0, 4 examples"
 
 
 def test_averages_of_weights_and_plateaus():
@@ -522,6 +538,26 @@ def test_weights_of_another_program(tmp_path):
         td.io.load(path, one)
 
 
+def test_maps_of_weights_say_what_is_wrong(tmp_path):
+    path = tmp_path / "other.safetensors"
+    td.io.save_safetensors(path, {"kernel": np.ones((4, 2), np.float32), "bias": np.ones(2, np.float32)})
+    for rows, text in (
+        ([()], "io.load: () is no row of `map`"),
+        ([5], "io.load: 5 is no row of `map`"),
+        ([("kernel", [5])], "a name: text is wanted, and this is 5"),
+        ([("kernel", "kernel", 5)], "io.load: a row of `map` ends with a int"),
+        ([("kernel", "kernel", {"transposed": True})], 'io.load: a row of `map` has no option "transposed"'),
+        ({"kernel": "kernel"}, "io.load: `map` is a dict"),
+        (lambda name, t: 5, 'io.load: `map` returned a int for "bias"'),
+        (lambda name, t: {5: t}, "a name: text is wanted, and this is 5"),
+    ):
+        with pytest.raises(td.UserTypeError) as caught:
+            td.io.load(path, nn.Dense(2), map=rows)
+        assert str(caught.value).startswith(text)
+    with pytest.raises(td.UserTypeError, match="the name of a tensor: text is wanted"):
+        td.io.save_safetensors(path, {5: np.ones(1, np.float32)})
+
+
 def test_losses_of_other_kinds_and_weights():
     y, p, n = (np.random.default_rng(i).normal(size=(6, 3)) for i in range(3))
     side = np.sign(y)
@@ -541,6 +577,7 @@ def test_losses_of_other_kinds_and_weights():
     each = -np.log(softmax(p))[np.arange(6), classes]
     close(nn.losses.sparse_categorical_crossentropy(classes, p, class_weights=by_class), np.average(each, weights=by_class[classes]))
     close(nn.losses.ctc(np.array([[1, 1]]), np.zeros((1, 3, 3))), 3 * np.log(3))
+    assert float(nn.losses.ctc(np.array([[1, 1]]), np.zeros((1, 2, 3)), zero_infinity=True)) == 0
 
 
 def test_running_metrics():

@@ -365,7 +365,22 @@ TEST(Errors, OfConvolutionsOfOtherAxes) {
                "and f32[3, 4, 8]\n  at @\n  one row alone: td::expand_dims(x, 0)");
   expect_error([&] { td::conv1d(row, floats({3, 3, 8})); },
                "conv1d: f32[2, 9, 4] has 4 channels, the kernel f32[3, 3, 8] takes 3 in each of 1 "
-               "groups\n  at @\n  channels must be the kernel's inputs times the groups");
+               "groups and gives 8\n  at @\n  channels must be the kernel's inputs times the "
+               "groups, and the outputs a multiple of the groups");
+  expect_error([&] { td::conv1d(row, floats({0, 4, 8})); },
+               "conv1d: the kernel f32[0, 4, 8] has an empty window\n"
+               "  at @\n  a window has at least one tap along every axis");
+  const Tensor numbers = td::ones({2, 9, 4}, td::i32);
+  const std::string floats_only =
+      ": takes floats, got i32\n  at @\n  cast it first: td::cast(x, td::f32)";
+  expect_error([&] { td::conv1d(numbers, td::ones({3, 4, 8}, td::i32)); }, "conv1d" + floats_only);
+  expect_error([&] { td::conv_transpose1d(numbers, td::ones({3, 8, 4}, td::i32)); },
+               "conv_transpose1d" + floats_only);
+  expect_error([&] { td::depthwise_conv1d(numbers, td::ones({3, 4, 1}, td::i32)); },
+               "depthwise_conv1d" + floats_only);
+  expect_error([&] { td::conv_transpose1d(row, floats({2, 8, 4}), {.padding = {{9, 9}}}); },
+               "conv_transpose1d: padding of 9 and 9 leaves nothing of axis 1\n"
+               "  at @\n  it takes pixels of the result away: give less");
   expect_error([&] { td::conv1d(row, floats({3, 4, 8}), {.padding = {{1, 1}, {1, 1}}}); },
                "conv1d: 2 widths of padding for 1 axis\n"
                "  at @\n  give {before, after} for every axis of the image");

@@ -68,8 +68,12 @@ Tensor ReduceFunction::operator()(const Operand& x, const Axes& axes, Keep keep,
 
 namespace detail {
 
-// Integers are added up exactly, in i64, before they are divided.
+// Integers are added up exactly, in i64, before they are divided. Those of 64 bits may have a sum
+// that 64 bits do not hold: they are added up in f64, which gives the same as long as it is exact.
 Tensor mean_of(const Tensor& x, const AxisList& axes, Keep keep) {
+  if (x.dtype() == DType::i64 || x.dtype() == DType::u64)
+    return divide(cast(sum(cast(x, DType::f64), axes_of(axes), keep), DType::f32),
+                  folded_count(x, axes));
   return divide(sum(x, axes_of(axes), keep), folded_count(x, axes));
 }
 

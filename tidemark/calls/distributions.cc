@@ -159,15 +159,20 @@ Tensor far_normal(const Tensor& u, const TruncatedNormalOptions& options) {
   return turned ? -x : x;
 }
 
+constexpr double kFurthest = 36.9;  // Standard deviations.
+
 }  // namespace
 
 Tensor truncated_normal(const Shape& shape, TruncatedNormalOptions options, Source at) {
   check_float(options.dtype, "truncated_normal", at);
   check_positive(options.stddev, "truncated_normal", "stddev", at);
-  if (!(options.low < options.high && options.low > -37 && options.high < 37))
+  // No draw is as far out as this, of probability 1e-299.
+  options.low = std::max(options.low, -kFurthest);
+  options.high = std::min(options.high, kFurthest);
+  if (!(options.low < options.high))
     throw UserError(cat("random::truncated_normal: cannot draw from [", options.low, ", ",
                         options.high, "] standard deviations"),
-                    at, "low must be less than high, both within 37 standard deviations");
+                    at, "low must be less than high, and within 36.9 standard deviations");
   Scope scope(at);
   const auto what = [&](const void* self) {
     return Composition(self)

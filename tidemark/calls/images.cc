@@ -118,6 +118,35 @@ void check_transposed(const Operands& both, const Windows& windows, Source at) {
                     "the last axis of both is the number of channels, a multiple of the groups");
 }
 
+// The op below may have another name than the function that was called.
+void check_dtype(const Operands& both, const Windows& windows, Source at) {
+  const DType dtype = both.x.dtype();
+  if (!is_float(dtype) && !is_complex(dtype))
+    throw UserError(cat(windows.name, ": takes floats, got ", dtype), at,
+                    "cast it first: td::cast(x, td::f32)");
+}
+
+void check_window(const Operands& both, const Windows& windows, Source at) {
+  for (size_t i = 0; i < windows.axes(); ++i)
+    if (is_less(both.w.shape()[static_cast<int64_t>(i)], 1))
+      throw UserError(
+          cat(windows.name, ": the kernel ", type_of(both.w, at), " has an empty window"), at,
+          "a window has at least one tap along every axis");
+}
+
+void check_channels(const Operands& both, const Windows& windows, Source at) {
+  const Tensor &x = both.x, &w = both.w;
+  const Dim channels = x.shape()[-1], in = w.shape()[-2], out = w.shape()[-1];
+  const bool divides = windows.groups > 0 && out % windows.groups == 0;
+  if (divides && channels == in * windows.groups) return;
+  throw UserError(
+      cat(windows.name, ": ", type_of(x, at), " has ", channels, " channels, the kernel ",
+          type_of(w, at), " takes ", in, " in each of ", windows.groups, " groups and gives ", out),
+      at,
+      "channels must be the kernel's inputs times the groups, and the outputs a "
+      "multiple of the groups");
+}
+
 // Before anything is computed from them.
 void check_numbers(const Windows& windows, Source at) {
   for (size_t i = 0; i < windows.axes(); ++i)
@@ -193,13 +222,13 @@ Tensor convolve(const Operand& x, const Operand& w, const Windows& windows, Sour
   const Operands both(x, w, windows, at);
   if (windows.axes() == 1) check_row(both, windows, "[width, in, out]", at);
   check_numbers(windows, at);
+  const bool has_rank = both.have_rank(windows.rank());  // Which the op refuses.
+  if (has_rank) check_window(both, windows, at);
   need_room(both, windows, at);
-  if (windows.axes() == 1 && windows.groups > 0 &&
-      both.x.shape()[-1] != both.w.shape()[-2] * windows.groups)
-    throw UserError(cat(windows.name, ": ", type_of(both.x, at), " has ", both.x.shape()[-1],
-                        " channels, the kernel ", type_of(both.w, at), " takes ",
-                        both.w.shape()[-2], " in each of ", windows.groups, " groups"),
-                    at, "channels must be the kernel's inputs times the groups");
+  if (has_rank) {
+    check_dtype(both, windows, at);
+    check_channels(both, windows, at);
+  }
   return detail::from_channels_last(run(both.x, both.w, spec_of(both, windows), at), windows.layout,
                                     at);
 }
@@ -218,7 +247,14 @@ Transposed transposed_axis(const Operands& both, const Windows& windows, size_t 
   const Padding2& pairs = windows.padding.pairs();
   const bool same = windows.padding.is(Padding::same);
   if (!windows.sizes) {
-    if (!pairs.empty()) return {reach - pairs[i].first.number(), reach - pairs[i].second.number()};
+    if (!pairs.empty()) {
+      const Dim low = pairs[i].first, high = pairs[i].second;
+      if (is_less((in - 1) * stride + reach, low + high))
+        throw UserError(cat(windows.name, ": padding of ", low, " and ", high,
+                            " leaves nothing of axis ", axis + 1),
+                        at, "it takes pixels of the result away: give less");
+      return {reach - low.number(), reach - high.number()};
+    }
     if (!same) return {reach, reach};
     const int64_t low = std::max<int64_t>(0, reach + 1 - stride) / 2;
     return {reach - low, stride - 1 + low};
@@ -261,6 +297,8 @@ Tensor convolve_transposed(const Operand& x, const Operand& w, const Windows& wi
   const Operands both(x, w, windows, at);
   check_numbers(windows, at);
   check_transposed(both, windows, at);
+  check_window(both, windows, at);
+  check_dtype(both, windows, at);
   if (windows.sizes && windows.sizes->rank() != windows.rank() - 2)
     throw UserError(cat(windows.name, ": ", windows.sizes->rank(), " sizes for an image of ",
                         windows.axes(), windows.axes() == 1 ? " axis" : " axes"),

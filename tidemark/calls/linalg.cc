@@ -359,12 +359,16 @@ Tensor vector_norm(const Operand& x, const VectorNormOptions& options, Source at
   if (ord == 0) return fold(sum, cast(size != 0, size.dtype()));
   if (ord == 1) return fold(sum, size);
   if (ord == 2) return fold(norm, wide);
-  const Tensor total = sum(pow(size, ord), options.axes, options.keep, at);
-  // The slope of the root at 0 counts as 0.
+  const double infinite = std::numeric_limits<double>::infinity();
+  // Slopes at 0 that are infinite count as 0: that of a power below 1, and that of the root.
+  const Tensor is_zero = size == 0;
+  const Tensor powers =
+      ord >= 1 ? pow(size, ord)
+               : where(is_zero, ord > 0 ? 0.0 : infinite, pow(where(is_zero, 1, size), ord));
+  const Tensor total = sum(powers, options.axes, options.keep, at);
   const Tensor none = total == 0;
-  return cast(where(none, ord > 0 ? 0.0 : std::numeric_limits<double>::infinity(),
-                    pow(where(none, 1, total), 1 / ord)),
-              dtype, at);
+  return cast(where(none, ord > 0 ? 0.0 : infinite, pow(where(none, 1, total), 1 / ord)), dtype,
+              at);
 }
 
 Tensor matrix_norm(const Operand& x, MatrixNormOptions options, Source at) {

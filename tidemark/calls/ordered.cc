@@ -170,7 +170,9 @@ Tensor median_of(const Tensor& x, const AxisList& axes, Keep keep) {
   const Tensor below = element_of_last(sorted, (size - 1) / 2, at);
   const Tensor above = element_of_last(sorted, size / 2, at);
   const Tensor last = element_of_last(sorted, size - 1, at);
-  Tensor result = where(isnan(last), last, (below + above) * 0.5);
+  const Tensor both = below + above;  // May be too large where half of it is not.
+  const Tensor middle = where(isinf(both), below * 0.5 + above * 0.5, both * 0.5);
+  Tensor result = where(isnan(last), last, middle);
   if (keep == Keep::yes)
     for (const int64_t axis : axes) result = expand_dims(result, axis);
   return result;

@@ -172,6 +172,16 @@ class Column {
   bool is_whole_ = true, is_read_ = true;
 };
 
+// The beginning of a field, on one line, as an error shows it.
+std::string shown(std::string_view field) {
+  size_t most = 60;
+  if (field.size() <= most) most = field.size();
+  while (most < field.size() && (field[most] & 0xc0) == 0x80) --most;  // A whole character.
+  std::string text(field.substr(0, most));
+  std::replace_if(text.begin(), text.end(), [](char c) { return c >= 0 && c < ' '; }, '?');
+  return most < field.size() ? text + "..." : text;
+}
+
 class TableReader {
  public:
   TableReader(const FileCall& call, const CSVOptions& options)
@@ -241,7 +251,7 @@ class TableReader {
     }
     const std::string wrong = column.add(text);
     if (!wrong.empty())
-      call_.refuse(cat("has \"", field, "\"", where, ", which ", wrong),
+      call_.refuse(cat("has \"", shown(field), "\"", where, ", which ", wrong),
                    "leave the column out: {.columns = {...}}");
   }
 

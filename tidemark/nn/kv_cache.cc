@@ -50,7 +50,7 @@ KVCache::KVCache(int64_t capacity, KVCacheOptions options, Source at)
 
 void KVCache::reset(const Operand& kept, Source at) const {
   const SourceScope scope(at);
-  length.assign(cast(kept, DType::i32));
+  length.assign(clip(cast(kept, DType::i32), 0, length.value(at)));
 }
 
 KVCache::Both KVCache::add(const Tensor& new_keys, const Tensor& new_values, Source at) const {

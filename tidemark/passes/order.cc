@@ -111,6 +111,10 @@ class Orderer {
     }
     if (options_.frees_early) consider(freeing_early());
     if (items_.size() <= kMostForGreedy) consider(greedy());
+    if (has_ready_inputs()) {
+      consider(depth_first(false, true));
+      consider(depth_first(true, true));
+    }
     consider(depth_first(false));
     consider(depth_first(true));
     if (items_.size() <= kMostToSearch) consider(search(least.peak));
@@ -457,10 +461,30 @@ class Orderer {
     return order;
   }
 
+  // Whether nothing has to run before an item, or it is a view of such an item.
+  bool waits_for_nothing(int32_t number) {
+    const ItemList& before = item(number).before;
+    return std::all_of(before.begin(), before.end(), [&](int32_t from) {
+      return item(from).before.empty() && shows(number, from);
+    });
+  }
+  bool shows(int32_t number, int32_t from) {
+    const int32_t node = region_.nodes[static_cast<size_t>(number)];
+    return root_of(node) == from;
+  }
+  // Whether an item that takes bytes waits for nothing.
+  bool has_ready_inputs() {
+    return std::any_of(items_.begin(), items_.end(), [](const Item& each) {
+      return each.before.empty() && each.readers > 0 && each.bytes > 0;
+    });
+  }
+
   // Depth first: each item directly after its inputs, larger inputs first, starting from each item
   // without readers, in forward or reverse order. A training step updates its layers from first to
-  // last but has their gradients from last to first.
-  std::vector<int32_t> depth_first(bool from_last) {
+  // last but has their gradients from last to first. With `ready_last`, an input that waits for
+  // nothing, such as a weight in another float type, comes directly before its reader: before the
+  // other inputs it would exist while they are computed.
+  std::vector<int32_t> depth_first(bool from_last, bool ready_last = false) {
     std::vector<int32_t> order;
     std::vector<uint8_t> state(items_.size());  // 0 new, 1 open, 2 done.
     std::vector<bool> is_read(items_.size());   // By the item looked at.
@@ -485,6 +509,7 @@ class Orderer {
         tidemark::detail::poll_interrupt();
         // Items that must only come before it, and are not read by it, hold no bytes for it.
         const auto held = [&](int32_t input) {
+          if (ready_last && waits_for_nothing(input)) return int64_t{-1};
           return is_read[static_cast<size_t>(input)] ? item(input).bytes
                                                      : std::numeric_limits<int64_t>::max();
         };

@@ -14,6 +14,7 @@
 #include "tidemark/ops/structure.h"
 #include "tidemark/ops/term_ops.h"
 #include "tidemark/passes/passes.h"
+#include "tidemark/passes/residuals.h"
 
 namespace tidemark::passes {
 namespace {
@@ -188,15 +189,18 @@ class PartByPart {
     Writer write(graph_, body, at_);
     return write.copy(write.transpose(value, order_of_transpose(node(turned->second))));
   }
-  // Views and literals are created inside, so that kernels see them.
-  bool is_free_in_kernel(Value value) const {
+  // Views and literals are created inside, so that kernels see them. So are weights in another
+  // float type: made outside, those of all layers would exist while the parts run.
+  bool is_made_in_part(Value value) const {
     const Node& maker = graph_.node(value);
-    return maker.op != nullptr &&
-           (maker.op->view != nullptr || maker.op->family == Family::source ||
-            maker.op->routine == Routine::arange);
+    if (maker.op == nullptr) return false;
+    return maker.op->view != nullptr || maker.op->family == Family::source ||
+           maker.op->routine == Routine::arange ||
+           is_converted_parameter(graph_, graph_.regions[static_cast<size_t>(facts_.region)],
+                                  value);
   }
   void capture(Value value) {
-    if (is_free_in_kernel(value)) {
+    if (is_made_in_part(value)) {
       for (const Value input : graph_.node(value).inputs) capture(input);
     } else if (std::find(captured_.begin(), captured_.end(), value) == captured_.end()) {
       captured_.push_back(value);

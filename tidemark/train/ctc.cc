@@ -97,7 +97,8 @@ Elements ctc(const Tensor& labels, const Tensor& logits, const CTCOptions& optio
   const Tensor in_blank = take_along_axis(last, end, 1);
   const Tensor in_label = where(end > 0, take_along_axis(last, maximum(end - 1, 0), 1), kNever);
   const Tensor loss = -squeeze(added(in_blank, in_label, full_like(in_blank, kNever)), 1);
-  return {where(loss < -kNever / 10, loss, std::numeric_limits<double>::infinity())};
+  const double impossible = options.zero_infinity ? 0 : std::numeric_limits<double>::infinity();
+  return {where(loss < -kNever / 10, loss, impossible)};
 }
 
 }  // namespace body

@@ -44,6 +44,15 @@ std::ostream& operator<<(std::ostream& out, const Epoch& epoch) {
   return out << text.str() << ", peak " << epoch.peak;
 }
 
+std::ostream& operator<<(std::ostream& out, const Evaluation& evaluation) {
+  TextStream text;
+  text << std::setprecision(4);
+  NamedNumbers all = evaluation.metrics;
+  if (evaluation.loss) all.emplace(all.begin(), "loss", *evaluation.loss);
+  for (const auto& [name, value] : all) text << name << ' ' << value << ", ";
+  return out << text.str() << evaluation.examples << " examples";
+}
+
 std::ostream& operator<<(std::ostream& out, const History& history) {
   for (const Epoch& epoch : history.epochs) out << epoch << '\n';
   if (!history.stopped.empty()) out << "stopped: " << history.stopped << '\n';

@@ -49,6 +49,9 @@ struct Evaluation {
   double metric(const std::string& name) const;
 };
 
+// "loss 0.4312, accuracy 0.91, 3100 examples"
+std::ostream& operator<<(std::ostream& out, const Evaluation& evaluation);
+
 struct Batch {
   int64_t epoch = 0, number = 0;  // Both from 1.
   double loss = 0;                // The mean over the epoch's examples so far.

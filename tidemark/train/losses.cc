@@ -63,7 +63,9 @@ Tensor mean_of(const char* name, const Elements& elements, const std::optional<T
   if (given) weights = weights * aligned(name, *given, each, at);
   weights = broadcast_to(weights, each.shape());
   const Tensor total = sum(weights);
-  return where(total == 0, 0, sum(weights * each) / where(total == 0, 1, total));
+  // What has weight 0 may be infinite or NaN.
+  const Tensor weighed = where(weights == 0, 0, weights * each);
+  return where(total == 0, 0, sum(weighed) / where(total == 0, 1, total));
 }
 
 void check_class_weights(const char* name, const Tensor& weights, Dim classes, Source at) {
@@ -228,7 +230,9 @@ Elements focal(const Tensor& y_true, const Tensor& y_pred, const FocalOptions& o
   const Tensor p = options.from_logits ? sigmoid(x) : x;
   // The probability of the other class: what is left to learn.
   const Tensor wrong = y * (1 - p) + (1 - y) * p;
-  Tensor each = pow(wrong, options.gamma) * entropy;
+  // A power below 1 has an infinite slope at 0, where the loss has slope 0.
+  const Tensor base = options.gamma < 1 ? maximum(wrong, 1.1754944e-38) : wrong;
+  Tensor each = pow(base, options.gamma) * entropy;
   if (options.alpha) each = each * (y * *options.alpha + (1 - y) * (1 - *options.alpha));
   return {each};
 }

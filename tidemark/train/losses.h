@@ -50,7 +50,8 @@ struct TripletOptions {
 struct CTCOptions {
   // How many labels and steps of each sequence count; default all. What follows is ignored.
   std::optional<Tensor> label_lengths = {}, logit_lengths = {};
-  int64_t blank = 0;  // The class that is no label.
+  int64_t blank = 0;           // The class that is no label.
+  bool zero_infinity = false;  // The loss of a sequence of too few steps is 0 instead of infinite.
   std::optional<Tensor> weights = {};
 };
 

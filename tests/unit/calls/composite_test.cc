@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 #include <functional>
+#include <limits>
 #include <numbers>
 
 #include "tests/unit/machine_code.h"
@@ -176,6 +177,15 @@ Doubles normalised(const Tensor& x, bool centre, double epsilon) {
     for (size_t i = 0; i < n; ++i) list[row * n + i] /= std::sqrt(squares + epsilon);
   }
   return list;
+}
+
+TEST(Reductions, MeansOfLargeIntegersDoNotWrap) {
+  const uint64_t largest = std::numeric_limits<uint64_t>::max();
+  EXPECT_EQ(td::mean(td::constant(std::vector<uint64_t>{largest, largest})).item<float>(), 0x1p64F);
+  const int64_t large = std::numeric_limits<int64_t>::max();
+  EXPECT_EQ(td::mean(td::constant(std::vector<int64_t>{large, large, large})).item<float>(),
+            0x1p63F);
+  EXPECT_EQ(td::mean(td::constant(std::vector<int64_t>{1, 2})).item<float>(), 1.5F);
 }
 
 TEST(Norms, AreTheirFormulas) {

@@ -171,6 +171,16 @@ TEST(Distributions, HaveTheirDistributionFunctions) {
                 random::truncated_normal(many, {.low = -2, .high = 2, .dtype = f64, .key = Key(8)}),
                 [&](double x) { return (below(x) - below(-2)) / (below(2) - below(-2)); }),
             2.7);
+  // Without a bound on one side.
+  constexpr double inf = std::numeric_limits<double>::infinity();
+  EXPECT_LE(
+      kolmogorov_smirnov(random::truncated_normal(many, {.low = -1, .high = inf, .key = Key(9)}),
+                         [&](double x) { return (below(x) - below(-1)) / below(1); }),
+      2.7);
+  EXPECT_LE(
+      kolmogorov_smirnov(random::truncated_normal(many, {.low = -inf, .high = -3, .key = Key(9)}),
+                         [&](double x) { return below(x) / below(-3); }),
+      2.7);
 }
 
 TEST(Distributions, TakeBoundsAndParametersByElement) {
@@ -242,7 +252,7 @@ TEST(Distributions, SayWhatTheyCannotDraw) {
             "random::poisson: draws integers, not f32" + at + "name one: {.dtype = td::i64}");
   EXPECT_EQ(said([] { random::truncated_normal({2}, {.low = 2, .high = 1}); }),
             "random::truncated_normal: cannot draw from [2, 1] standard deviations" + at +
-                "low must be less than high, both within 37 standard deviations");
+                "low must be less than high, and within 36.9 standard deviations");
   EXPECT_EQ(said([] { random::categorical(constant({1, 2})); }),
             "random::categorical: logits are i32[2], not floats [..., classes]" + at +
                 "give the logarithms of probabilities: td::log(p)");

@@ -143,6 +143,24 @@ TEST(Linalg, WhatDoesNotExistIsNotANumber) {
   EXPECT_EQ(linalg::slogdet(singular).logdet.item<double>(), -INFINITY);
 }
 
+// 1 / -0 would be -inf.
+TEST(Linalg, SingularValuesOfZeroArePositive) {
+  for (const Tensor& x : {ones({2, 2}), ones({2, 3}), zeros({3, 3}), ones({4, 4}, f64)})
+    EXPECT_FALSE(any(copysign(1.0, linalg::svdvals(x)) < 0).item<bool>());
+}
+
+TEST(Linalg, NormsOfSmallOrdersHaveSlopesAtZeros) {
+  const auto slope = [](double ord, const Tensor& x) {
+    return grad([=](const Tensor& x) { return linalg::vector_norm(x, {.ord = ord}); })(x);
+  };
+  const Tensor x = constant({0.0, 4.0}, f64);
+  EXPECT_TRUE(identical(slope(0.5, x), constant({0.0, 1.0}, f64)));
+  for (const double ord : {-0.5, -1.0, -2.0})
+    EXPECT_TRUE(identical(slope(ord, x), constant({0.0, 0.0}, f64))) << ord;
+  for (const double ord : {0.5, -1.0, 3.0})
+    EXPECT_TRUE(identical(slope(ord, x * 0), constant({0.0, 0.0}, f64))) << ord;
+}
+
 TEST(Linalg, EqualEigenvaluesHaveAGradient) {
   const Tensor a = eye(3, f64);
   GradientTape tape;

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <limits>
+
 #include <algorithm>
 #include <cmath>
 
@@ -21,6 +23,15 @@ using Wholes = std::vector<int64_t>;
 
 Tensor drawn(const Shape& shape, uint64_t seed) {
   return random::uniform(shape, {.low = -1, .dtype = f64, .key = random::Key(seed)});
+}
+
+TEST(Median, OfTheLargestNumbersIsFinite) {
+  for (const DType dtype : {f32, f64}) {
+    const Tensor largest = nan_to_num(constant(std::numeric_limits<double>::infinity(), dtype));
+    const Tensor rows = stack({stack({largest, largest}), stack({largest, -largest})});
+    EXPECT_TRUE(identical(median(rows, 1), stack({largest, largest * 0})));
+    EXPECT_TRUE(identical(median(rows[{all, Slice{.end = 1}}], 1), stack({largest, largest})));
+  }
 }
 
 TEST(Ordered, SearchsortedCountsWhatComesBefore) {

@@ -64,6 +64,11 @@ TEST_F(DataFiles, ATableSaysWhereItIsWrong) {
   EXPECT_EQ(said([&] { data::load_csv(path); }),
             "load_csv: " + path + " has \"red\" in line 3, column \"b\", which is no number" + at +
                 "leave the column out: {.columns = {...}}");
+  const std::string odd = written("d.csv", "a\n\x01" + std::string(59, 'x') + "\u00e9" + "y\n");
+  EXPECT_EQ(said([&] { data::load_csv(odd); }),
+            "load_csv: " + odd + " has \"?" + std::string(59, 'x') +
+                "...\" in line 2, column \"a\", which is no number" + at +
+                "leave the column out: {.columns = {...}}");
   EXPECT_EQ(
       said([&] { data::load_csv(path, {.columns = {"c"}}); }),
       "load_csv: " + path + " has no column \"c\"" + at + "name columns of the file's first line");

@@ -174,6 +174,19 @@ TEST(KVCache, LeavesAllAsItWasWhereThereIsNoRoom) {
   EXPECT_TRUE(identical(cache.keys.value(), before));
 }
 
+TEST(KVCache, ForgetsNoMoreThanItHolds) {
+  const MultiHeadAttention layer(2, 4, {.causal = true});
+  const KVCache cache(4);
+  layer(ones({1, 3, 6}), cache);
+  const auto length_after = [&](int kept) {
+    cache.reset(kept);
+    return cache.length.value().item<int>();
+  };
+  EXPECT_EQ(length_after(9), 3);
+  EXPECT_EQ(length_after(2), 2);
+  EXPECT_EQ(length_after(-1), 0);
+}
+
 TEST(Attention, SaysWhatItCannotDo) {
   const std::string at = "\n  at attention_test.cc:\n  ";
   EXPECT_EQ(said([] { MultiHeadAttention(4, 2, {.key_heads = 3}); }),

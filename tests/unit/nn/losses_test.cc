@@ -180,6 +180,21 @@ TEST(Losses, CtcIgnoresWhatIsBeyondTheLengths) {
               want, 1e-12);
 }
 
+TEST(Losses, CtcOfTooFewStepsIsLeftOutOrZero) {
+  const Tensor labels = constant({{1, 1}, {1, 2}}), logits = drawn_f64({2, 2, 3}, 3);
+  const double fits = number(losses::ctc(labels[{Slice{1}}], logits[{Slice{1}}]));
+  EXPECT_NEAR(number(losses::ctc(labels, logits, {.zero_infinity = true})), fits / 2, 1e-12);
+  EXPECT_NEAR(number(losses::ctc(labels, logits, {.weights = constant({0, 1})})), fits, 1e-12);
+}
+
+// Where a class is certain the loss has slope 0, whatever the exponent.
+TEST(Losses, FocalOfAPowerBelowOneHasFiniteSlopes) {
+  const Tensor slope = grad([](const Tensor& x) {
+    return losses::focal(constant({1.0, 0.0}), x, {.gamma = 0.5});
+  })(constant({200.0, -200.0}));
+  EXPECT_TRUE(identical(slope, zeros({2})));
+}
+
 TEST(Losses, AreWeightedMeans) {
   const Tensor wanted = zeros({3, 2}), given = constant({{1.0, 1.0}, {2.0, 2.0}, {4.0, 6.0}});
   const auto mse = [&](const Tensor& weights) {

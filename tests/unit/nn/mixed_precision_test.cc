@@ -354,6 +354,35 @@ TEST(MixedPrecision, HalvesWhatTheStepOfAnMlpKeeps) {
   }
 }
 
+// Gradients of weights are as large as the weights: a step applies each as soon as it is known, and
+// converts a weight where it is read, whether the batch is computed at once or in parts.
+TEST(MixedPrecision, HoldsTheGradientsAndTheConvertedWeightsOfOneLayerAtATime) {
+  const auto peak = [](int64_t rows, std::optional<DType> as) {
+    const MLP model(512, relu);
+    const nn::Dense head(10);
+    const auto all = std::tuple(model, head);
+    const TensorSpec x = spec({rows, 512}), y = spec({rows}, i32);
+    nn::build(nn::Sequential{model, head}, x);
+    return function(
+               [=, sgd = nn::SGD()](const Tensor& x, const Tensor& y) {
+                 GradientTape tape;
+                 const Tensor loss = nn::losses::sparse_categorical_crossentropy(y, head(model(x)));
+                 sgd.minimize(tape, loss, all);
+                 return loss;
+               },
+               {.autocast = as})
+        .plan(x, y)
+        .peak()
+        .count;
+  };
+  constexpr int64_t weights = 512 * 512 * 4;
+  EXPECT_LT(peak(64, bf16), peak(64, std::nullopt));
+  EXPECT_LT(peak(64, bf16), 2 * weights);
+  // In two parts of 256 rows, with sums of six weights' gradients in f32 in both.
+  EXPECT_LT(peak(512, bf16) - 6 * weights,
+            0.85 * static_cast<double>(peak(512, std::nullopt) - 6 * weights));
+}
+
 TEST(MixedPrecision, HalvesWhatTheStepOfAGptKeeps) {
   const Tensor x = random::integers({4, 128}, {.low = 0, .high = 512, .key = random::Key(1)});
   const Tensor y = remainder(x * 7 + 3, 512);

@@ -324,9 +324,8 @@ void svd_rows(Room& room, const Matrix<T>& a, T* values, const Matrix<T>& u, con
   if (n == 0) return;
   if (!converged) return give_up();
   for (int64_t i = 0; i < n; ++i) {
-    if (wide.data()[i] >= 0) continue;
-    wide.data()[i] = -wide.data()[i];
-    if (v.rows > 0) negate(v.line(i), n);
+    if (wide.data()[i] < 0 && v.rows > 0) negate(v.line(i), n);
+    wide.data()[i] = std::fabs(wide.data()[i]);  // Also of -0, of which 1 / x is -inf.
   }
   order_spectrum(wide.data(), n, false, u, v);
   for (int64_t i = 0; i < n; ++i) values[i] = static_cast<T>(wide.data()[i] * scale);
