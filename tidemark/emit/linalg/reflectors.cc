@@ -75,29 +75,34 @@ Reflector<T> reflect(T* x, int64_t count) {
   return {static_cast<T>((beta - alpha) / beta), static_cast<T>(beta)};
 }
 
-// H0 H1 ... = I - V t V^T with an upper triangular t, whose columns follow from the products of the
-// vectors with one another. They are kept as rows.
+// H0 H1 ... = I - V^T t V with an upper triangular t, the inverse of which is known: beside its
+// diagonal it has the products of the vectors with one another, and on it 1 / tau. So t times
+// something is a solution, and t itself is not needed.
 template <class T>
 void apply_reflectors(Room& room, const Matrix<T>& v, const T* tau, bool transposed,
                       const Matrix<T>& c) {
   const int64_t count = v.rows;
   if (count == 0 || c.columns == 0) return;
-  const Room::Taken<T> products(room, count, count), triangle(room, count, count),
-      first(room, count, c.columns), second(room, count, c.columns);
-  const Matrix<T> g = products.matrix(count, count), t = triangle.matrix(count, count);
-  const Matrix<T> w = first.matrix(count, c.columns), tw = second.matrix(count, c.columns);
-  room.multiply(v, v.turned(), g);
+  const Room::Taken<T> products(room, count, count), projections(room, count, c.columns);
+  const Matrix<T> inverse = products.matrix(count, count);
+  const Matrix<T> w = projections.matrix(count, c.columns);
+  room.multiply(v, v.turned(), inverse);
+  room.multiply(v, c, w);
   if (!room.counts()) {
-    fill(t, T{0});
     for (int64_t j = 0; j < count; ++j) {
-      for (int64_t k = 0; k < j; ++k)
-        kernels<T>().add_scaled(-tau[j] * g(j, k), t.line(k), t.line(j), k + 1);
-      t(j, j) = -tau[j];
+      if (tau[j] == 0) {  // No reflection: nothing is taken off along this vector.
+        fill(inverse.part(j, 0, 1, count), T{0});
+        fill(w.part(j, 0, 1, c.columns), T{0});
+      }
+      inverse(j, j) = tau[j] == 0 ? 1 : -1 / tau[j];
     }
   }
-  room.multiply(v, c, w);
-  room.multiply(transposed ? t : t.turned(), w, tw);
-  room.multiply(v.turned(), tw, c, true);
+  // Columns to the end of a cache line cost nothing.
+  constexpr int64_t line = 64 / sizeof(T);
+  const Matrix<T> whole{w.data, count, (c.columns + line - 1) / line * line, w.row};
+  if (!room.counts()) fill(whole.part(0, c.columns, count, whole.columns - c.columns), T{0});
+  solve_triangle(room, inverse, transposed, false, whole);
+  room.multiply(v.turned(), w, c, true);
 }
 
 template <class T>
