@@ -67,9 +67,10 @@ void subtract_pairs(Room& room, const Matrix<T>& a, int64_t from, const Matrix<T
   room.multiply(minus, both, a.part(from, from, n, n), true);
 }
 
-// What is left of a matrix when it is so small is read and written anew for each reflector: it
-// stays in a cache, and products of few columns with pairs of vectors would cost more.
-constexpr int64_t kWhole = 256;
+// What is left of a matrix when it is so small is read and written anew for each reflector:
+// products of few columns with pairs of vectors would cost more. Of larger matrices, products are
+// split over threads.
+constexpr int64_t kWhole = 512;
 
 // q^T a q is tridiagonal, where q = H0 H1 ... and the vector of Hj is row j of v.
 template <class T>

@@ -116,7 +116,7 @@ void subtract_pending(Room& room, const Matrix<T>& a, int64_t from, const Matrix
 
 // What is left of a matrix with so few columns is read and written anew for each pair of
 // reflectors.
-constexpr int64_t kWhole = 256;
+constexpr int64_t kWhole = 512;
 
 template <class T>
 void bidiagonalize(Room& room, const Matrix<T>& a, const Reduced<T>& b) {
