@@ -86,27 +86,26 @@ TEST_P(Large, BasesAreOrthonormal) {
   }
 }
 
+void expect_eigenvectors(const Tensor& a) {
+  const int64_t n = a.shape()[-1];
+  const Tensor symmetric = (a + turned(a)) / 2;
+  const auto [values, vectors] = linalg::eigh(a);
+  EXPECT_LT(errors(matmul(vectors * values, turned(vectors)) - symmetric, n, largest(values)),
+            kFew);
+  EXPECT_LT(errors(matmul(turned(vectors), vectors) - eye(n, a.dtype()), n), kFew);
+  EXPECT_LT(errors(values - linalg::eigvalsh(a), n, largest(values)), kFew);
+  EXPECT_EQ(all(values == sort(values)).item<bool>(), true);
+}
+
 TEST_P(Large, EigenvectorsDiagonalize) {
-  for (const int64_t n : {64, 65, 200}) {
-    const Tensor a = drawn({n, n}, GetParam()), symmetric = (a + turned(a)) / 2;
-    const auto [values, vectors] = linalg::eigh(a);
-    EXPECT_LT(errors(matmul(vectors * values, turned(vectors)) - symmetric, n, largest(values)),
-              kFew);
-    EXPECT_LT(errors(matmul(turned(vectors), vectors) - eye(n, GetParam()), n), kFew);
-    EXPECT_LT(errors(values - linalg::eigvalsh(a), n, largest(values)), kFew);
-    EXPECT_EQ(all(values == sort(values)).item<bool>(), true);
-  }
+  for (const int64_t n : {64, 65, 200}) expect_eigenvectors(drawn({n, n}, GetParam()));
 }
 
 // The first columns are reduced in blocks.
 TEST_P(Large, BlocksAreReduced) {
   const int64_t n = 550;
-  const Tensor a = drawn({n, n}, GetParam()), symmetric = (a + turned(a)) / 2;
-  const auto [values, vectors] = linalg::eigh(a);
-  EXPECT_LT(errors(matmul(vectors * values, turned(vectors)) - symmetric, n, largest(values)),
-            kFew);
-  EXPECT_LT(errors(matmul(turned(vectors), vectors) - eye(n, GetParam()), n), kFew);
-  EXPECT_LT(errors(values - linalg::eigvalsh(a), n, largest(values)), kFew);
+  const Tensor a = drawn({n, n}, GetParam());
+  expect_eigenvectors(a);
   const auto [u, s, vh] = linalg::svd(a);
   EXPECT_LT(errors(matmul(u * s, vh) - a, n, largest(s)), kFew);
   EXPECT_LT(errors(matmul(turned(u), u) - eye(n, GetParam()), n), kFew);
