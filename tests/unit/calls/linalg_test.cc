@@ -86,15 +86,54 @@ TEST_P(Large, BasesAreOrthonormal) {
   }
 }
 
+void expect_eigenvectors(const Tensor& a) {
+  const int64_t n = a.shape()[-1];
+  const Tensor symmetric = (a + turned(a)) / 2;
+  const auto [values, vectors] = linalg::eigh(a);
+  EXPECT_LT(errors(matmul(vectors * values, turned(vectors)) - symmetric, n, largest(values)),
+            kFew);
+  EXPECT_LT(errors(matmul(turned(vectors), vectors) - eye(n, a.dtype()), n), kFew);
+  EXPECT_LT(errors(values - linalg::eigvalsh(a), n, largest(values)), kFew);
+  EXPECT_EQ(all(values == sort(values)).item<bool>(), true);
+}
+
 TEST_P(Large, EigenvectorsDiagonalize) {
-  for (const int64_t n : {64, 65, 200}) {
-    const Tensor a = drawn({n, n}, GetParam()), symmetric = (a + turned(a)) / 2;
-    const auto [values, vectors] = linalg::eigh(a);
-    EXPECT_LT(errors(matmul(vectors * values, turned(vectors)) - symmetric, n, largest(values)),
-              kFew);
-    EXPECT_LT(errors(matmul(turned(vectors), vectors) - eye(n, GetParam()), n), kFew);
-    EXPECT_LT(errors(values - linalg::eigvalsh(a), n, largest(values)), kFew);
-    EXPECT_EQ(all(values == sort(values)).item<bool>(), true);
+  for (const int64_t n : {64, 65, 200}) expect_eigenvectors(drawn({n, n}, GetParam()));
+}
+
+// The first columns are reduced in blocks.
+TEST_P(Large, BlocksAreReduced) {
+  const int64_t n = 550;
+  const Tensor a = drawn({n, n}, GetParam());
+  expect_eigenvectors(a);
+  const auto [u, s, vh] = linalg::svd(a);
+  EXPECT_LT(errors(matmul(u * s, vh) - a, n, largest(s)), kFew);
+  EXPECT_LT(errors(matmul(turned(u), u) - eye(n, GetParam()), n), kFew);
+  EXPECT_LT(errors(matmul(vh, turned(vh)) - eye(n, GetParam()), n), kFew);
+  EXPECT_LT(errors(s - linalg::svdvals(a), n, largest(s)), kFew);
+}
+
+// What is left of these matrices after the first step is rounding, and then less than the smallest
+// normal number.
+TEST_P(Large, BasesOfLowRankAreOrthonormal) {
+  for (const int64_t n : {10, 33, 200}) {
+    SCOPED_TRACE(cat(n));
+    const Tensor column = drawn({n, 1}, GetParam());
+    for (const Tensor& a : {ones({n, n}, GetParam()), matmul(column, turned(column))}) {
+      const Tensor one = eye(n, GetParam());
+      const Tensor q = linalg::qr(a).q, vectors = linalg::eigh(a).vectors;
+      const auto [u, s, vh] = linalg::svd(a);
+      for (const Tensor& basis : {q, vectors, u, turned(vh)})
+        EXPECT_LT(errors(matmul(turned(basis), basis) - one, n), kFew);
+    }
+  }
+}
+
+TEST_P(Large, BasesOfDenormalsAreOrthonormal) {
+  const double scale = GetParam() == f32 ? 1e-42 : 1e-320;
+  for (const int64_t n : {3, 40}) {
+    const Tensor q = linalg::qr(drawn({n, n}, GetParam()) * scale).q;
+    EXPECT_LT(errors(matmul(turned(q), q) - eye(n, GetParam()), n), kFew) << n;
   }
 }
 
@@ -125,6 +164,54 @@ TEST(Linalg, ScalesOfAnySizeKeepTheirDigits) {
               1e-12);
     const auto [q, r] = linalg::qr(a * scale);
     EXPECT_LT(largest(matmul(q, r / scale) - a), 1e-13);
+  }
+}
+
+Tensor up_to(int64_t n) { return cast(arange(n), f64) + 1; }
+
+// The eigenvalues of second differences, and the singular values of sums, are known.
+TEST(Linalg, ValuesAreThoseOfClosedForms) {
+  for (const int64_t n : {1, 2, 7, 16, 100, 300}) {
+    SCOPED_TRACE(cat(n));
+    const auto size = static_cast<double>(n);
+    const Tensor beside = triu(tril(ones({n, n}, f64), 1), -1);
+    const Tensor differences = 3.0 * eye(n, f64) - beside;
+    const Tensor frequencies = up_to(n) * (M_PI / (size + 1));
+    EXPECT_LT(largest(linalg::eigvalsh(differences) - (2.0 - 2.0 * cos(frequencies))), 1e-14);
+    const Tensor sums = tril(ones({n, n}, f64));
+    const Tensor angles = (2.0 * up_to(n) - 1) * (M_PI / (4 * size + 2));
+    const Tensor values = 0.5 / sin(angles);
+    EXPECT_LT(largest(linalg::svdvals(sums) / values - 1), 1e-15 * (size + 4));
+    EXPECT_LT(largest(linalg::svd(sums).s / values - 1), 1e-14 * size);
+  }
+}
+
+TEST(Linalg, SmallSingularValuesOfDiagonalsKeepTheirDigits) {
+  const std::vector<double> values = {3, 1, 1, 0x1p-7, 1e-10, 1e-40, 1e-90, 0};
+  const Tensor x = eye(8, f64) * constant(values);
+  EXPECT_LT(largest(linalg::svdvals(x) - constant(values)), 1e-15);
+  const Tensor ratios = linalg::svdvals(x) / constant(values);
+  for (int64_t i = 0; i < 7; ++i) EXPECT_NEAR(ratios[i].item<double>(), 1, 1e-15) << i;
+  EXPECT_EQ(linalg::svdvals(x)[7].item<double>(), 0);
+  EXPECT_EQ(largest(linalg::svdvals(zeros({5, 3}))), 0);
+}
+
+TEST(Linalg, PseudoinversesCutAtTheirTolerance) {
+  const Tensor p = linalg::qr(drawn({4, 4}, f64, 2)).q;
+  const Tensor columns = linalg::qr(drawn({6, 4}, f64)).q;
+  for (const double least : {0.3, 0.11, 0.09, 1e-9, 1e-17}) {
+    const Tensor values = constant({1.0, 1.0, 0.5, least}, f64);
+    const Tensor a = matmul(columns * values, p);
+    const auto inverse_of = [&](double cutoff) {
+      const Tensor inverses = where(values <= cutoff, 0.0, 1.0 / values);
+      return matmul(turned(p) * inverses, turned(columns));
+    };
+    const double room = 1e-14 / least;
+    EXPECT_LT(largest(linalg::pinv(a, {.rtol = 0.1}) - inverse_of(0.1)), 1e-13) << least;
+    if (least > 1e-10) {
+      EXPECT_LT(largest(linalg::pinv(a) - inverse_of(0)), room / least) << least;
+    }
+    EXPECT_LT(largest(linalg::pinv(turned(a), {.rtol = 0.1}) - turned(inverse_of(0.1))), 1e-13);
   }
 }
 
@@ -242,8 +329,10 @@ std::vector<Tensor> everything(const Tensor& a) {
           linalg::expm(a / 8)};
 }
 
-TEST(Linalg, FunctionsThreadsAndBatchesChangeNoBit) {
-  const Tensor a = drawn({3, 70, 70}, f32);
+class Batches : public testing::TestWithParam<int64_t> {};
+
+TEST_P(Batches, FunctionsThreadsAndBatchesChangeNoBit) {
+  const Tensor a = drawn({3, GetParam(), GetParam()}, f32);
   const std::vector<Tensor> want = everything(a);
   const auto same = [&](const std::vector<Tensor>& got, const char* who) {
     for (size_t i = 0; i < want.size(); ++i)
@@ -268,6 +357,9 @@ TEST(Linalg, FunctionsThreadsAndBatchesChangeNoBit) {
   }
   same(alone, "one by one");
 }
+
+INSTANTIATE_TEST_SUITE_P(Sizes, Batches, testing::Values(8, 70),
+                         [](const auto& info) { return cat("of", info.param); });
 
 TEST(Linalg, OpenSizesServeEveryMatrix) {
   const auto solved = function([](const Tensor& a, const Tensor& b) {

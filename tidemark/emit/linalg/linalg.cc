@@ -143,14 +143,23 @@ class Entry {
   void qr() {
     const Matrix<T> a = operand(0);
     const int64_t m = a.rows, n = a.columns, count = std::min(m, n);
-    const Room::Taken<T> copies(room_, m, n), reflectors(room_, count, m), taus(room_, count);
+    const bool is_small = std::max(m, n) <= kSmallSide && count > 0;
+    const int64_t vectors = is_small && uses(0) ? result(0).columns : 0;
+    const Room::Taken<T> copies(room_, m, n), reflectors(room_, is_small ? n : count, m),
+        taus(room_, count), columns(room_, vectors, m);
     const Matrix<T> r = copies.matrix(m, n), v = reflectors.matrix(count, m);
-    if (runs()) copy(a, r);
-    qr_reflectors(room_, r, v, taus.data());
+    const Matrix<T> turned = columns.matrix(vectors, m);
+    const bool is_done = is_small && runs() && factor_small(r, reflectors.matrix(n, m), turned);
+    if (runs() && !is_done) copy(a, r);
+    if (!is_done) qr_reflectors(room_, r, v, taus.data());
     if (uses(0)) {
       const Matrix<T> q = result(0);
-      if (runs()) set_identity(q);
-      apply_all_reflectors(room_, v, taus.data(), true, q);
+      if (is_done) {
+        kernels<T>().transpose(turned.data, turned.row, vectors, m, false, q.data, q.row);
+      } else {
+        if (runs()) set_identity(q);
+        apply_all_reflectors(room_, v, taus.data(), true, q);
+      }
       for (int64_t j = 0; j < count && runs(); ++j)
         for (int64_t i = 0; i < m && r(j, j) < 0; ++i) q(i, j) = -q(i, j);
     }
@@ -159,6 +168,15 @@ class Entry {
     fill(out, T{0});
     for (int64_t i = 0; i < count; ++i)
       for (int64_t j = i; j < n; ++j) out(i, j) = r(i, i) < 0 ? -r(i, j) : r(i, j);
+  }
+
+  // Small matrices take no products.
+  bool factor_small(const Matrix<T>& r, const Matrix<T>& v, const Matrix<T>& q) const {
+    const Matrix<T> a = operand(0);
+    for (int64_t j = 0; j < a.columns; ++j) std::fill(v.line(j) + a.rows, v.line(j) + v.row, T{0});
+    copy(a, v.turned());
+    return kernels<T>().factor_small(
+        {v.data, v.row, a.rows, a.columns, r.data, r.row, q.data, q.row, q.rows});
   }
 
   void eigh() {
@@ -212,6 +230,52 @@ class Entry {
   }
 
   void pinv() {
+    if (!pinv_of_full_rank() || room_.counts()) pinv_of_any_rank();
+  }
+
+  // From q r: the pseudoinverse, as columns, is q r^-T. False if the rank may be less than full.
+  bool pinv_of_full_rank() {
+    const Matrix<T> a = operand(0), tall = a.rows < a.columns ? a.turned() : a;
+    const Matrix<T> inverse = a.rows < a.columns ? result(0) : result(0).turned();
+    const int64_t m = tall.rows, n = tall.columns;
+    const Room::Taken<T> copies(room_, m, n), reflectors(room_, n, m), taus(room_, n),
+        columns(room_, m, n), triangles(room_, n, n);
+    const Matrix<T> r = copies.matrix(m, n), v = reflectors.matrix(n, m);
+    const Matrix<T> made = columns.matrix(m, n), triangle = triangles.matrix(n, n);
+    if (runs()) copy(tall, r);
+    qr_reflectors(room_, r, v, taus.data());
+    if (runs()) {
+      negate_triangle(r.part(0, 0, n, n).turned(), true, false, triangle);
+      set_identity(made);
+    }
+    solve_triangle(room_, triangle, true, false, made.part(0, 0, n, n));
+    if (runs() && !has_full_rank(triangle, made.part(0, 0, n, n))) return false;
+    apply_all_reflectors(room_, v, taus.data(), false, made);
+    if (runs() && inverse.row == 1)
+      kernels<T>().transpose(made.data, made.row, m, n, false, inverse.data, inverse.column);
+    else if (runs())
+      copy(made, inverse);
+    return true;
+  }
+
+  // No singular value is below the cutoff, by bounds: the largest is at most the norm of r, the
+  // smallest at least 1 over that of its inverse. Half is for what rounding changes in these, if
+  // the cutoff is not below what it changes.
+  bool has_full_rank(const Matrix<T>& r, const Matrix<T>& inverse) const {
+    const Matrix<T> a = operand(0);
+    const auto longer = static_cast<double>(std::max(a.rows, a.columns));
+    const double least = std::max(work_.cutoff, longer * std::numeric_limits<T>::epsilon());
+    return lower_norm(r) * lower_norm(inverse) * least <= 0.5;
+  }
+  static double lower_norm(const Matrix<T>& lower) {
+    double sum = 0;
+    for (int64_t i = 0; i < lower.rows; ++i)
+      for (int64_t j = 0; j <= i; ++j)
+        sum += static_cast<double>(lower(i, j)) * static_cast<double>(lower(i, j));
+    return std::sqrt(sum);
+  }
+
+  void pinv_of_any_rank() {
     const Matrix<T> a = operand(0), inverse = result(0);
     const bool wide = a.rows < a.columns;
     const int64_t longer = std::max(a.rows, a.columns), shorter = std::min(a.rows, a.columns);

@@ -36,15 +36,15 @@ namespace {
 // The Euclidean norm, without overflow; NaN if there is one.
 template <class T>
 double length(const T* x, int64_t count) {
+  const double squares = kernels<T>().squares(x, count);
+  if (squares == 0 ? sizeof(T) == 4 : squares > 1e-280 && squares < 1e300)
+    return std::sqrt(squares);
   double most = 0, sum = 0;
   for (int64_t i = 0; i < count; ++i) {
     const double size = std::fabs(static_cast<double>(x[i]));
     if (!(size <= most)) most = size;
-    sum += size * size;
   }
-  if (sizeof(T) == 4 || most == 0 || (most > 1e-140 && most < 1e140)) return std::sqrt(sum);
-  if (!std::isfinite(most)) return most;
-  sum = 0;
+  if (most == 0 || !std::isfinite(most)) return most;
   for (int64_t i = 0; i < count; ++i) {
     const double part = static_cast<double>(x[i]) / most;
     sum += part * part;
@@ -52,47 +52,57 @@ double length(const T* x, int64_t count) {
   return most * std::sqrt(sum);
 }
 
+// Denormals have few digits: a vector of some would not fit its length. Elements below this are
+// scaled first.
+template <class T>
+constexpr double kSmall = sizeof(T) == 4 ? 0x1p-96 : 0x1p-960;
+
 }  // namespace
 
 template <class T>
 Reflector<T> reflect(T* x, int64_t count) {
-  const T alpha = x[0];
-  const double rest = length(x + 1, count - 1);
+  const double alpha = static_cast<double>(x[0]), rest = length(x + 1, count - 1);
+  const double norm = std::hypot(alpha, rest);
+  if (rest != 0 && norm < kSmall<T>) {
+    kernels<T>().scale(static_cast<T>(1 / kSmall<T>), x, count);
+    const Reflector<T> made = reflect(x, count);
+    return {made.tau, made.beta * static_cast<T>(kSmall<T>)};
+  }
   x[0] = 1;
-  if (rest == 0) return {0, alpha};
-  const double norm = std::hypot(static_cast<double>(alpha), rest);
+  if (rest == 0) return {0, static_cast<T>(alpha)};
   const double beta = alpha >= 0 ? -norm : norm;
-  const T scale = static_cast<T>(static_cast<double>(alpha) - beta);
-  for (int64_t i = 1; i < count; ++i) x[i] /= scale;
-  return {static_cast<T>((beta - static_cast<double>(alpha)) / beta), static_cast<T>(beta)};
+  kernels<T>().scale(static_cast<T>(1 / (alpha - beta)), x + 1, count - 1);
+  return {static_cast<T>((beta - alpha) / beta), static_cast<T>(beta)};
 }
 
-// H0 H1 ... = I - V t V^T with an upper triangular t, whose columns follow from the products of the
-// vectors with one another.
+// H0 H1 ... = I - V^T t V with an upper triangular t, the inverse of which is known: beside its
+// diagonal it has the products of the vectors with one another, and on it 1 / tau. So t times
+// something is a solution, and t itself is not needed.
 template <class T>
 void apply_reflectors(Room& room, const Matrix<T>& v, const T* tau, bool transposed,
                       const Matrix<T>& c) {
   const int64_t count = v.rows;
   if (count == 0 || c.columns == 0) return;
-  const Room::Taken<T> products(room, count, count), triangle(room, count, count),
-      first(room, count, c.columns), second(room, count, c.columns);
-  const Matrix<T> g = products.matrix(count, count), t = triangle.matrix(count, count);
-  const Matrix<T> w = first.matrix(count, c.columns), tw = second.matrix(count, c.columns);
-  room.multiply(v, v.turned(), g);
+  const Room::Taken<T> products(room, count, count), projections(room, count, c.columns);
+  const Matrix<T> inverse = products.matrix(count, count);
+  const Matrix<T> w = projections.matrix(count, c.columns);
+  room.multiply(v, v.turned(), inverse);
+  room.multiply(v, c, w);
   if (!room.counts()) {
-    fill(t, T{0});
     for (int64_t j = 0; j < count; ++j) {
-      for (int64_t i = 0; i < j; ++i) {
-        T sum = 0;
-        for (int64_t k = i; k < j; ++k) sum += t(i, k) * g(k, j);
-        t(i, j) = -tau[j] * sum;
+      if (tau[j] == 0) {  // No reflection: nothing is taken off along this vector.
+        fill(inverse.part(j, 0, 1, count), T{0});
+        fill(w.part(j, 0, 1, c.columns), T{0});
       }
-      t(j, j) = -tau[j];
+      inverse(j, j) = tau[j] == 0 ? 1 : -1 / tau[j];
     }
   }
-  room.multiply(v, c, w);
-  room.multiply(transposed ? t.turned() : t, w, tw);
-  room.multiply(v.turned(), tw, c, true);
+  // Columns to the end of a cache line cost nothing.
+  constexpr int64_t line = 64 / sizeof(T);
+  const Matrix<T> whole{w.data, count, (c.columns + line - 1) / line * line, w.row};
+  if (!room.counts()) fill(whole.part(0, c.columns, count, whole.columns - c.columns), T{0});
+  solve_triangle(room, inverse, transposed, false, whole);
+  room.multiply(v.turned(), w, c, true);
 }
 
 template <class T>
@@ -108,12 +118,15 @@ void apply_all_reflectors(Room& room, const Matrix<T>& v, const T* tau, bool fre
 
 namespace {
 
-// A few columns: as rows of v, in which they lie together.
+// A few columns: as rows of v, in which they lie together. The first is that of a whole number of
+// cache lines.
 template <class T>
 void reflect_panel(const Matrix<T>& a, int64_t begin, int64_t end, const Matrix<T>& v, T* tau) {
+  constexpr int64_t line = 64 / sizeof(T);
   const int64_t rows = a.rows - begin;
   kernels<T>().transpose(a.line(begin) + begin, a.row, rows, end - begin, false,
                          v.line(begin) + begin, v.row);
+  for (int64_t j = begin; j < end; ++j) std::fill(v.line(j) + a.rows, v.line(j) + v.row, T{0});
   for (int64_t j = begin; j < end; ++j) {
     T* const own = v.line(j);
     const Reflector<T> made = reflect(own + j, a.rows - j);
@@ -121,11 +134,9 @@ void reflect_panel(const Matrix<T>& a, int64_t begin, int64_t end, const Matrix<
     for (int64_t i = begin; i < j; ++i) a(i, j) = own[i];
     a(j, j) = made.beta;
     for (int64_t i = 0; i < j; ++i) own[i] = 0;
-    for (int64_t other = j + 1; other < end; ++other) {
-      T* const column = v.line(other) + j;
-      const T product = kernels<T>().dot(own + j, column, a.rows - j);
-      kernels<T>().add_scaled(-tau[j] * product, own + j, column, a.rows - j);
-    }
+    const int64_t from = j / line * line;
+    kernels<T>().reflect_rows(own + from, made.tau, v.line(j + 1) + from, v.row, end - j - 1,
+                              a.rows - from);
   }
 }
 

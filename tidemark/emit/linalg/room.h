@@ -28,13 +28,21 @@ struct Matrix {
 
 template <class T>
 void copy(const Matrix<T>& from, const Matrix<T>& to) {
-  for (int64_t i = 0; i < from.rows; ++i)
-    for (int64_t j = 0; j < from.columns; ++j) to(i, j) = from(i, j);
+  for (int64_t i = 0; i < from.rows; ++i) {
+    if (from.column == 1 && to.column == 1)
+      std::copy_n(from.line(i), from.columns, to.line(i));
+    else
+      for (int64_t j = 0; j < from.columns; ++j) to(i, j) = from(i, j);
+  }
 }
 template <class T>
 void fill(const Matrix<T>& to, T value) {
-  for (int64_t i = 0; i < to.rows; ++i)
-    for (int64_t j = 0; j < to.columns; ++j) to(i, j) = value;
+  for (int64_t i = 0; i < to.rows; ++i) {
+    if (to.column == 1)
+      std::fill_n(to.line(i), to.columns, value);
+    else
+      for (int64_t j = 0; j < to.columns; ++j) to(i, j) = value;
+  }
 }
 template <class T>
 void set_identity(const Matrix<T>& to) {

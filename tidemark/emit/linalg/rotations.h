@@ -22,6 +22,11 @@ double largest(const Matrix<T>& a) {
   return most;
 }
 
+// An element beside the diagonal is dropped when it is so small beside those on it: a last digit of
+// f64, or a few hundred times less than what rounding to f32 changes.
+template <class T>
+constexpr double kDropped = sizeof(T) == 4 ? 0x1p-32 : 0x1p-52;
+
 // 1 for sizes whose squares neither overflow nor vanish.
 inline double power_of_two_near(double size) {
   if (size == 0 || !std::isfinite(size)) return size == 0 ? 1 : size;
@@ -85,8 +90,13 @@ class Sweeps {
  public:
   static int64_t elements(int64_t n) { return 2 * kMost * n; }
   // `turns` has elements(n), or, if there are no rows to turn, those of one sweep.
-  Sweeps(T* turns, int64_t n, const Matrix<T>& rows) : turns_(turns), n_(n), rows_(rows) {}
+  // Rows reach to the end of a cache line.
+  Sweeps(T* turns, int64_t n, const Matrix<T>& rows) : turns_(turns), n_(n), rows_(rows) {
+    for (int64_t i = 0; i < rows.rows; ++i)
+      std::fill(rows.line(i) + rows.columns, rows.line(i) + rows.row, T{0});
+  }
 
+  bool turns() const { return rows_.rows > 0; }
   // Of the sweep that is added next.
   T* cosines() const { return turns_ + 2 * count_ * n_; }
   T* sines() const { return cosines() + n_; }

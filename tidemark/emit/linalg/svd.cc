@@ -15,7 +15,7 @@ constexpr int64_t kBlock = 32;
 // The upper bidiagonal b = (H0 H1 ...)^T a (G0 G1 ...): vectors of H are rows of `left`, those of G
 // rows of `right`.
 template <class T>
-struct Bidiagonal {
+struct Reduced {
   Matrix<T> left, right;
   T *left_tau, *right_tau;
   double *diagonal, *beside;
@@ -47,8 +47,8 @@ void subtract_projections(const Matrix<T>& p, int64_t p_from, const T* own, int6
 }
 
 template <class T>
-void reduce_column(Room& room, const Matrix<T>& a, int64_t j, int64_t before,
-                   const Bidiagonal<T>& b, const Pending<T>& pending) {
+void reduce_column(Room& room, const Matrix<T>& a, int64_t j, int64_t before, const Reduced<T>& b,
+                   const Pending<T>& pending) {
   const int64_t m = a.rows, rows = m - j, next = j + 1, rest = a.columns - next;
   const Matrix<T> v = b.left.part(j - before, 0, before + 1, m);
   const Matrix<T> u = b.right.part(j - before, 0, before + 1, a.columns);
@@ -71,7 +71,7 @@ void reduce_column(Room& room, const Matrix<T>& a, int64_t j, int64_t before,
 }
 
 template <class T>
-void reduce_row(Room& room, const Matrix<T>& a, int64_t j, int64_t before, const Bidiagonal<T>& b,
+void reduce_row(Room& room, const Matrix<T>& a, int64_t j, int64_t before, const Reduced<T>& b,
                 const Pending<T>& pending) {
   const int64_t m = a.rows, n = a.columns, next = j + 1, rest = n - next, rows = m - next;
   if (rest == 0) return;
@@ -114,20 +114,32 @@ void subtract_pending(Room& room, const Matrix<T>& a, int64_t from, const Matrix
   room.multiply(minus, both, a.part(from, from, m, n), true);
 }
 
+// What is left of a matrix with so few columns is read and written anew for each pair of
+// reflectors.
+constexpr int64_t kWhole = 512;
+
 template <class T>
-void bidiagonalize(Room& room, const Matrix<T>& a, const Bidiagonal<T>& b) {
+void bidiagonalize(Room& room, const Matrix<T>& a, const Reduced<T>& b) {
   const int64_t m = a.rows, n = a.columns;
-  const Room::Taken<T> y(room, kBlock, n), x(room, kBlock, m);
+  const Room::Taken<T> y(room, kBlock, n), x(room, kBlock, m), spare(room, 3, m);
   const Pending<T> pending{y.matrix(kBlock, n), x.matrix(kBlock, m)};
-  for (int64_t at = 0; at < n; at += kBlock) {
-    const int64_t size = std::min(kBlock, n - at), end = at + size;
+  int64_t at = 0;
+  for (; n - at > kWhole; at += kBlock) {
+    const int64_t end = at + kBlock;
     for (int64_t j = at; j < end; ++j) {
       reduce_column(room, a, j, j - at, b, pending);
       reduce_row(room, a, j, j - at, b, pending);
     }
-    subtract_pending(room, a, end, b.left.part(at, 0, size, m), b.right.part(at, 0, size, n),
+    subtract_pending(room, a, end, b.left.part(at, 0, kBlock, m), b.right.part(at, 0, kBlock, n),
                      pending);
   }
+  if (room.counts()) return;
+  for (int64_t i = at; i < m; ++i) std::fill(a.line(i) + n, a.line(i) + a.row, T{0});
+  fill(b.left.part(at, 0, n - at, at), T{0});
+  fill(b.right.part(at, 0, n - at, at), T{0});
+  kernels<T>().bidiagonalize({a.line(at) + at, a.row, m - at, n - at, b.left.line(at) + at,
+                              b.left.row, b.right.line(at) + at, b.right.row, b.left_tau + at,
+                              b.right_tau + at, spare.data(), b.diagonal + at, b.beside + at});
 }
 
 // ---- rotations ----------------------------------------------------------------------------------
@@ -187,25 +199,35 @@ void sweep_unshifted(double* d, double* e, int64_t l, int64_t q, Turns<T>& turns
   e[q - 1] = h * row.s;
 }
 
+// Rotations are found from quotients f / g: that of a rotation of columns follows from the one
+// before in one root and one quotient, and what else a step computes does not wait for it. Beyond
+// kMost a rotation changes nothing.
+constexpr double kMost = 1e60;
+double limited(double x) { return std::fabs(x) <= kMost ? x : std::copysign(kMost, x); }
+
 template <class T>
 void sweep_shifted(double* d, double* e, int64_t l, int64_t q, double shift, Turns<T>& turns) {
   double f = (std::fabs(d[l]) - shift) * (std::copysign(1.0, d[l]) + shift / d[l]), g = e[l];
+  double quotient = limited(f / g);
   for (int64_t i = l; i < q; ++i) {
-    const Rotation column(f, g);
-    if (i > l) e[i - 1] = column.r;
-    f = column.c * d[i] + column.s * e[i];
-    e[i] = column.c * e[i] - column.s * d[i];
-    g = column.s * d[i + 1];
-    d[i + 1] *= column.c;
-    const Rotation row(f, g);
-    d[i] = row.r;
-    f = row.c * e[i] + row.s * d[i + 1];
-    d[i + 1] = row.c * d[i + 1] - row.s * e[i];
-    if (i + 1 < q) {
-      g = row.s * e[i + 1];
-      e[i + 1] *= row.c;
-    }
-    turns.set(i - l, column, row);
+    const double here = d[i], beside = e[i], next = d[i + 1], after = i + 1 < q ? e[i + 1] : 1;
+    const double r = std::sqrt(1 + quotient * quotient), s = 1 / r, c = quotient / r;
+    const double row_quotient = limited((quotient * here + beside) / next);
+    const double along = row_quotient * (quotient * beside - here) + quotient * next;
+    quotient = limited(along / after * s);
+    const double row_r = std::sqrt(1 + row_quotient * row_quotient), row_s = 1 / row_r;
+    const double row_c = row_quotient / row_r;
+    if (i > l) e[i - 1] = c * f + s * g;
+    d[i] = row_c * (c * here + s * beside) + row_s * (s * next);
+    const double turned = c * beside - s * here, ahead = c * next;
+    f = row_c * turned + row_s * ahead;
+    d[i + 1] = row_c * ahead - row_s * turned;
+    g = row_s * after;
+    if (i + 1 < q) e[i + 1] = row_c * after;
+    turns.columns.cosines()[i - l] = static_cast<T>(c);
+    turns.columns.sines()[i - l] = static_cast<T>(s);
+    turns.rows.cosines()[i - l] = static_cast<T>(row_c);
+    turns.rows.sines()[i - l] = static_cast<T>(row_s);
   }
   e[q - 1] = f;
 }
@@ -213,15 +235,15 @@ void sweep_shifted(double* d, double* e, int64_t l, int64_t q, double shift, Tur
 // False if it does not converge.
 template <class T>
 bool diagonalize(double* d, double* e, int64_t n, Turns<T>& turns) {
-  constexpr double eps = std::numeric_limits<double>::epsilon();
+  constexpr double eps = std::numeric_limits<double>::epsilon(), tolerance = kDropped<T>;
   double norm = 0;
   for (int64_t i = 0; i < n; ++i)
     norm = std::max(norm, std::fabs(d[i]) + (i + 1 < n ? std::fabs(e[i]) : 0));
   int64_t sweeps = 0;
   for (int64_t q = n - 1; q > 0;) {
     for (int64_t i = 0; i < q; ++i)
-      if (std::fabs(e[i]) <= eps * (std::fabs(d[i]) + std::fabs(d[i + 1])) ||
-          std::fabs(e[i]) <= eps / 4 * norm)
+      if (std::fabs(e[i]) <= tolerance * (std::fabs(d[i]) + std::fabs(d[i + 1])) ||
+          std::fabs(e[i]) <= tolerance / 4 * norm)
         e[i] = 0;
     if (e[q - 1] == 0) {
       --q;
@@ -231,10 +253,11 @@ bool diagonalize(double* d, double* e, int64_t n, Turns<T>& turns) {
     int64_t l = q - 1;
     while (l > 0 && e[l - 1] != 0) --l;
     const double shift = smaller_value(d[q - 1], e[q - 1], d[q]);
-    bool has_zero = false;
-    for (int64_t i = l; i <= q; ++i) has_zero = has_zero || d[i] == 0;
-    const double share = has_zero ? 0 : shift / std::fabs(d[l]);
-    if (has_zero || share * share < eps)
+    // Nothing may be divided by these.
+    bool has_tiny = false;
+    for (int64_t i = l; i <= q; ++i) has_tiny = has_tiny || std::fabs(d[i]) < 1 / kMost;
+    const double share = has_tiny ? 0 : shift / std::fabs(d[l]);
+    if (has_tiny || share * share < eps)
       sweep_unshifted(d, e, l, q, turns);
     else
       sweep_shifted(d, e, l, q, shift, turns);
@@ -246,6 +269,21 @@ bool diagonalize(double* d, double* e, int64_t n, Turns<T>& turns) {
   return true;
 }
 
+// Singular values alone, in place of the diagonal; `squares` has room for 2 n of them.
+template <class T>
+void find_values(double* d, const double* e, int64_t n, double* squares) {
+  double most = 0;  // The sum of a row or of a column, which no value exceeds.
+  for (int64_t i = 0; i < n; ++i) {
+    const double size = std::fabs(d[i]), before = i > 0 ? std::fabs(e[i - 1]) : 0;
+    const double after = i + 1 < n ? std::fabs(e[i]) : 0;
+    most = std::max(most, size + std::max(before, after));
+    squares[i] = size * size;
+    squares[n + i] = after * after;
+  }
+  if (most == 0) return;
+  kernels<T>().halve({squares, squares + n, n}, most * (1 + 0x1p-40), d);
+}
+
 // A matrix of more rows than that is made square first.
 bool is_tall(int64_t m, int64_t n) { return n > 0 && 2 * m > 3 * n; }
 
@@ -255,9 +293,9 @@ void svd_of_bidiagonal(Room& room, const Matrix<T>& a, double* values, const Mat
   const int64_t m = a.rows, n = a.columns;
   const Room::Taken<T> lefts(room, n, m), rights(room, n, n), taus(room, 2 * n),
       turns(room, 2 * Sweeps<T>::elements(n));
-  const Room::Taken<double> bands(room, n);
-  const Bidiagonal<T> b{
-      lefts.matrix(n, m), rights.matrix(n, n), taus.data(), taus.data() + n, values, bands.data()};
+  const Room::Taken<double> bands(room, 3 * n);
+  const Reduced<T> b{lefts.matrix(n, m), rights.matrix(n, n), taus.data(), taus.data() + n, values,
+                     bands.data()};
   bidiagonalize(room, a, b);
   const auto basis = [&](const Matrix<T>& vectors, const Matrix<T>& reflectors, const T* tau,
                          int64_t from) {
@@ -274,6 +312,10 @@ void svd_of_bidiagonal(Room& room, const Matrix<T>& a, double* values, const Mat
   basis(u, b.left, b.left_tau, 0);
   basis(v, b.right, b.right_tau, 1);
   if (room.counts()) return;
+  if (u.rows == 0 && v.rows == 0) {
+    converged = true;
+    return find_values<T>(values, bands.data(), n, bands.data() + n);
+  }
   Turns<T> pairs{{turns.data(), n, v}, {turns.data() + Sweeps<T>::elements(n), n, u}};
   converged = diagonalize(values, bands.data(), n, pairs);
 }
