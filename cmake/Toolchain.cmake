@@ -11,9 +11,7 @@ set(CMAKE_CXX_FLAGS_RELEASE "-O2 -DNDEBUG")
 
 find_program(CCACHE ccache)
 if(CCACHE)
-  # Without these ccache keeps nothing that reads a precompiled header: it cannot see which macros such a
-  # header asked for, nor whether it used __TIME__.
-  set(CMAKE_CXX_COMPILER_LAUNCHER env CCACHE_SLOPPINESS=pch_defines,time_macros ${CCACHE})
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_CURRENT_LIST_DIR}/compile.sh ${CCACHE})
 endif()
 # lld links the library with LLVM inside in a sixth of the time the default linker needs.
 find_program(LLD NAMES ld.lld-19 REQUIRED)
