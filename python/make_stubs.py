@@ -12,7 +12,7 @@ import sys
 import types
 
 KINDS = {"tensor": "Value", "tensors": "Sequence[Value] | Tensor", "numbers": "Any", "int": "int", "ints": "int | Sequence[int]",
-         "pairs": "Sequence[Sequence[Size]]", "size": "Size", "shape": "Size | Sequence[Size]", "axes": "int | Sequence[int] | None",
+         "contracted": "int | Sequence[int | Sequence[int]]", "pairs": "Sequence[Sequence[Size]]", "size": "Size", "shape": "Size | Sequence[Size]", "axes": "int | Sequence[int] | None",
          "dtype": "DType | str | type | Any", "float": "float", "bool": "bool_", "text": "str", "key": "Any", "callback": "Callable[[memoryview], Any]"}
 RESULTS = {"tensor": "Tensor", "tensors": "list[Tensor]", "": "None", "values: tensor, indices: tensor": "tuple[Tensor, Tensor]"}
 SLOTS = {"__len__": "(self) -> int", "__bool__": "(self) -> bool_", "__int__": "(self) -> int", "__float__": "(self) -> float",

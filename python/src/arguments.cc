@@ -152,6 +152,14 @@ Padding2 Arguments::pairs(size_t i) const {
   return list;
 }
 
+TensordotAxes Arguments::contracted(size_t i) const {
+  const nb::handle both = object(i);
+  if (PySequence_Check(both.ptr()) == 0 || nb::len(both) != 2)
+    throw UserTypeError(cat(name(i), ": neither a number nor two lists of axes"), at,
+                        cat("write ", name(i), "=2, or ", name(i), "=([1, 0], [0, 1])"));
+  return {integers_from(both[0], name(i), at), integers_from(both[1], name(i), at)};
+}
+
 WindowPadding Arguments::padding(size_t i) const {
   if (PyUnicode_Check(objects_[i])) {
     const int rule = word(i);

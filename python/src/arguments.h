@@ -90,6 +90,8 @@ class Arguments {
   }
   std::optional<random::Key> maybe_key(size_t i) const;
   Padding2 pairs(size_t i) const;
+  // A list of axes, or one axis, of each of two operands.
+  TensordotAxes contracted(size_t i) const;
   // "valid", "same", or pairs.
   WindowPadding padding(size_t i) const;
   // The number of a word in "valid|same".

@@ -91,6 +91,17 @@ PyObject* run_matmul(Arguments& in) {
   return in.compute([&] { return matmul(a, b, options, in.at); });
 }
 
+// The number of axes, or (axes of a, axes of b), as in NumPy.
+PyObject* run_tensordot(Arguments& in) {
+  const Operand &a = in.operand(0), &b = in.operand(1);
+  if (PyIndex_Check(in.object(2).ptr()) != 0) {
+    const int64_t count = in.integer(2);
+    return in.compute([&] { return tensordot(a, b, count, in.at); });
+  }
+  const TensordotAxes axes = in.contracted(2);
+  return in.compute([&] { return tensordot(a, b, axes, in.at); });
+}
+
 // An item for each axis of an image: strides, dilations, sizes of windows.
 void read(Arguments& in, size_t i, int64_t& item) { item = in.integer(i); }
 template <size_t n>
@@ -667,7 +678,7 @@ constexpr Binding kBindings[] = {
     {"meshgrid", run_meshgrid},
     {"diff", plain<diff>},
     {"one_hot", plain<one_hot>},
-    {"tensordot", plain<tensordot>},
+    {"tensordot", run_tensordot, "a: tensor, b: tensor, axes: contracted = 2"},
     {"einsum", run_einsum, "subscripts: text, operands: operands"},
     {"outer", plain<outer>},
     {"kron", plain<kron>},

@@ -114,6 +114,7 @@ std::string kind_text(const Parameter& parameter) {
       {"operands", "tensors, one by one or in a list"},
       {"numbers", "number, nested lists of numbers, or array"},
       {"ints", "int or sequence of ints"},
+      {"contracted", "int, or (axes of a, axes of b)"},
       {"pairs", "sequence of (before, after), one for each axis"},
       {"size", "int or Dim"},
       {"shape", "int or sequence of sizes"},

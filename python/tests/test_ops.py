@@ -40,7 +40,7 @@ def test_every_callable_of_the_catalogue_has_its_function():
 
 PYTHON_NAMES = {"axes": "axis", "keep": "keepdims", "list": "tensors"}
 # One function for several signatures, or with names of NumPy's.
-OTHERWISE = {"clip", "where", "arange", "split", "einsum", "eye", "pad", "random::bernoulli", "random::integers", "random::permutation", "zeros_like", "ones_like", "full_like"}
+OTHERWISE = {"clip", "where", "arange", "split", "roll", "tensordot", "einsum", "eye", "pad", "random::bernoulli", "random::integers", "random::permutation", "zeros_like", "ones_like", "full_like"}
 ELSEWHERE = {"print", "random::seed", "random::state", "random::set_state"}
 
 
@@ -203,6 +203,8 @@ def cases(x):
         "triu": (td.triu(square), np.triu(square)),
         "one_hot": (td.one_hot(i, 3), np.eye(3)[i]),
         "tensordot": (td.tensordot(x, x.T, 1), np.tensordot(x, x.T, 1)),
+        "tensordot_axes": (td.tensordot(x, x, axes=([1, 0], [1, 0])), np.tensordot(x, x, axes=([1, 0], [1, 0]))),
+        "tensordot_axis": (td.tensordot(x, x, (-1, 2)), np.tensordot(x, x, (-1, 2))),
         "einsum": (td.einsum("ijk->kj", x), np.einsum("ijk->kj", x)),
         "einsum_two": (td.einsum("ijk,ijk->i", x, x), np.einsum("ijk,ijk->i", x, x)),
         "outer": (td.outer(x[0, 0], x[0, 1]), np.outer(x[0, 0], x[0, 1])),

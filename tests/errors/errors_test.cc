@@ -326,6 +326,21 @@ TEST(Errors, OfContractions) {
   expect_error([&] { td::tensordot(a, floats({64, 5}), 1); },
                "tensordot: the last 1 sizes of f32[64, 128] and the first of f32[64, 5] differ "
                "(128 and 64)\n  at @\n  transpose one of them, or contract fewer axes");
+  const Tensor b = floats({128, 64});
+  expect_error([&] { td::tensordot(a, b, {.axes_a = {0, 1}, .axes_b = {1}}); },
+               "tensordot: 2 axes of f32[64, 128] and 1 of f32[128, 64]\n"
+               "  at @\n  each axis of the first goes with one of the second");
+  expect_error([&] { td::tensordot(a, b, {.axes_a = {1, -1}, .axes_b = {0, 1}}); },
+               "tensordot: axis 1 of f32[64, 128] is given twice\n"
+               "  at @\n  name each axis once; negative ones count from the end");
+  expect_error([&] { td::tensordot(a, b, {.axes_a = {1}, .axes_b = {-3}}); },
+               "tensordot: f32[128, 64] has no axis -3\n  at @\n  axes go from -2 to 1");
+  expect_error([&] { td::tensordot(a, b, {.axes_a = {0, 1}, .axes_b = {1, -1}}); },
+               "tensordot: axis 1 of f32[128, 64] is given twice\n"
+               "  at @\n  name each axis once; negative ones count from the end");
+  expect_error([&] { td::tensordot(a, b, {.axes_a = {0, 1}, .axes_b = {0, 1}}); },
+               "tensordot: axis 0 of f32[64, 128] and axis 0 of f32[128, 64] differ (64 and 128)\n"
+               "  at @\n  axes that are contracted have the same size");
 }
 
 TEST(Errors, OfImages) {

@@ -243,6 +243,8 @@ std::vector<FaultyOperation> calls() {
                 [=] { return switch_case(1, [=] { return x + 1; }, [=] { return x * 2; }); }),
       operation("take_along_axis", [=] { return take_along_axis(x, argsort(x, 0), 0); }),
       operation("tensordot", [=] { return tensordot(x, y, 1); }),
+      operation("tensordot of axes",
+                [=] { return tensordot(x, x, {.axes_a = {1, 0}, .axes_b = {1, 0}}); }),
       operation("tile", [=] { return tile(x, {2, 3}); }),
       operation("transpose", [=] { return transpose(x) + 0; }),
       operation("tril", [=] { return tril(x); }),

@@ -77,6 +77,8 @@ constexpr Composite kComposites[] = {
      "1 at each index, 0 elsewhere, along a new last axis; an index out of range gives zeros."},
     {"tensordot", "a: tensor, b: tensor, axes: int = 2", kTensor,
      "Products summed over the last axes of a and the first axes of b."},
+    {"tensordot", "a: tensor, b: tensor, axes_a: ints = none, axes_b: ints = none", kTensor,
+     "Products summed over these axes; the result has the other axes of a, then those of b."},
     {"einsum", "subscripts: text, x: tensor", kTensor,
      "Elements summed over the letters that the result leaves out."},
     {"einsum", "subscripts: text, a: tensor, b: tensor", kTensor,

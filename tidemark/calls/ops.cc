@@ -469,6 +469,52 @@ Tensor tensordot(const Operand& a, const Operand& b, int64_t axes, Source at) {
                  shape, at);
 }
 
+namespace {
+
+// Counted from the front, in the order given.
+std::vector<int64_t> contracted(const std::vector<int64_t>& axes, const TensorType& type,
+                                Source at) {
+  plain_axes(axes, "tensordot", type, at);  // Refuses an axis that is given twice.
+  std::vector<int64_t> list;
+  for (const int64_t axis : axes)
+    list.push_back(plain_axis(axis, type.shape.rank(), "tensordot", type, at));
+  return list;
+}
+
+std::vector<int64_t> axes_besides(const std::vector<int64_t>& axes, int64_t rank) {
+  std::vector<int64_t> list;
+  for (int64_t axis = 0; axis < rank; ++axis)
+    if (std::ranges::find(axes, axis) == axes.end()) list.push_back(axis);
+  return list;
+}
+
+}  // namespace
+
+Tensor tensordot(const Operand& a, const Operand& b, const TensordotAxes& axes, Source at) {
+  const Tensor x = tensor_of(a, at), y = tensor_of(b, at);
+  const TensorType left = type_of(x, at), right = type_of(y, at);
+  const size_t count = axes.axes_a.size();
+  if (count != axes.axes_b.size())
+    throw UserError(
+        cat("tensordot: ", count, " axes of ", left, " and ", axes.axes_b.size(), " of ", right),
+        at, "each axis of the first goes with one of the second");
+  const std::vector<int64_t> mine = contracted(axes.axes_a, left, at),
+                             theirs = contracted(axes.axes_b, right, at);
+  for (size_t i = 0; i < count; ++i) {
+    const Dim rows = left.shape[mine[i]], columns = right.shape[theirs[i]];
+    if (rows != columns)
+      throw UserError(cat("tensordot: axis ", mine[i], " of ", left, " and axis ", theirs[i],
+                          " of ", right, " differ (", rows, " and ", columns, ")"),
+                      at, "axes that are contracted have the same size");
+  }
+  std::vector<int64_t> first = axes_besides(mine, x.rank()), last = theirs;
+  first.insert(first.end(), mine.begin(), mine.end());
+  const std::vector<int64_t> rest = axes_besides(theirs, y.rank());
+  last.insert(last.end(), rest.begin(), rest.end());
+  return tensordot(transpose(x, first, at), transpose(y, last, at), static_cast<int64_t>(count),
+                   at);
+}
+
 Tensor outer(const Operand& a, const Operand& b, Source at) {
   const Tensor x = reshape(a, {-1, 1}, at);
   return multiply(x, reshape(b, {-1}, at), at);

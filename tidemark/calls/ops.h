@@ -162,6 +162,12 @@ inline constexpr struct MatmulFunction {
 } matmul;
 // Sums products over the last `axes` axes of a and the first ones of b.
 Tensor tensordot(const Operand& a, const Operand& b, int64_t axes = 2, Source at = Source::here());
+struct TensordotAxes {
+  std::vector<int64_t> axes_a = {}, axes_b = {};  // Each axis of a goes with one of b, in order.
+};
+// Sums products over these axes. The result has the other axes of a, then those of b.
+Tensor tensordot(const Operand& a, const Operand& b, const TensordotAxes& axes,
+                 Source at = Source::here());
 // Products summed over the letters that the result leaves out: "bij,bjk->bik". A letter names an
 // axis; one that occurs twice in an operand selects its diagonal. "..." stands for the axes that
 // have no letter, which broadcast. Without "->" the result has the axes of "...", then the letters

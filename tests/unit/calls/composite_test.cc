@@ -506,6 +506,34 @@ TEST(Shapes, OpsMadeOfViewsAndPieces) {
   EXPECT_EQ(tensordot(x, x, 0).shape(), (Shape{2, 3, 2, 3}));
 }
 
+// x[i, j, k] = 100i + 10j + k, so that each product names its elements.
+TEST(Shapes, TensordotPairsTheAxesInTheOrderGiven) {
+  using Ints = std::vector<int>;
+  const Tensor i = reshape(arange(2), {2, 1, 1}), j = reshape(arange(3), {3, 1}), k = arange(2);
+  const Tensor x = 100 * i + 10 * j + k, y = constant({{1, 2}, {0, 1}, {3, 0}});
+  // The sum over j and k of x[i, j, k] * y[j, k].
+  EXPECT_EQ(tensordot(x, y, {.axes_a = {2, 1}, .axes_b = {-1, 0}}).to_vector<int>(),
+            (Ints{73, 773}));
+  // z[j, l] is the sum over i and k of x[i, j, k] * x[k, l, i].
+  const Tensor z = tensordot(x, x, {.axes_a = {2, 0}, .axes_b = {0, 2}});
+  EXPECT_EQ(z.shape(), (Shape{3, 3}));
+  EXPECT_EQ((z[{1, 2}].item<int>()), 10 * 20 + 11 * 120 + 110 * 21 + 111 * 121);
+  EXPECT_EQ(tensordot(x, y, TensordotAxes{}).shape(), (Shape{2, 3, 2, 3, 2}));
+  EXPECT_EQ(tensordot(k, k, {.axes_a = {0}, .axes_b = {0}}).item<int>(), 1);
+  EXPECT_EQ(tensordot(zeros({0, 2}), zeros({0, 3}), {.axes_a = {0}, .axes_b = {0}}).shape(),
+            (Shape{2, 3}));
+}
+
+TEST(Shapes, TheGradientOfTensordotIsTensordot) {
+  Variable x(reshape(arange(12.0), {2, 3, 2}));
+  const Tensor y = constant({{1.0, 2.0, 3.0}, {4.0, 5.0, 6.0}});
+  GradientTape tape;
+  const Tensor sums = tensordot(x, y, {.axes_a = {0, 1}, .axes_b = {0, 1}});
+  const Tensor slope = tape.gradient(sum(sums * constant({1.0, 10.0})), x);
+  EXPECT_EQ(slope.to_vector<double>(),
+            (std::vector<double>{1, 10, 2, 20, 3, 30, 4, 40, 5, 50, 6, 60}));
+}
+
 // Rows a power of two apart, few columns, and sizes that no block divides: each has loops of its
 // own.
 TEST(Shapes, TransposedCopiesHaveTheElementsOfTheirViews) {
