@@ -342,6 +342,16 @@ PyObject* run_split(Arguments& in) {
   return in.compute([&] { return split(x, sizes, axis, in.at); });
 }
 
+// One shift alone rolls the flattened tensor.
+PyObject* run_roll(Arguments& in) {
+  const Operand& x = in.operand(0);
+  const std::vector<int64_t> shifts = in.integers(1);
+  if (in.is_none(2) && shifts.size() == 1)
+    return in.compute([&] { return roll(x, shifts[0], {}, in.at); });
+  const std::vector<int64_t> axes = in.is_none(2) ? std::vector<int64_t>() : in.integers(2);
+  return in.compute([&] { return roll(x, shifts, axes, in.at); });
+}
+
 // The operands one by one, or in a list: einsum("ij,jk,kl", [a, b, c]).
 PyObject* run_einsum(Arguments& in) {
   const std::string subscripts = in.text(0);
@@ -674,7 +684,7 @@ constexpr Binding kBindings[] = {
     {"triu", plain<triu>},
     {"diagonal", plain<diagonal>},
     {"diag", plain<diag>},
-    {"roll", plain<roll>},
+    {"roll", run_roll, "x: tensor, shift: ints, axis: ints = none"},
     {"meshgrid", run_meshgrid},
     {"diff", plain<diff>},
     {"one_hot", plain<one_hot>},

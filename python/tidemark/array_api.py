@@ -301,15 +301,7 @@ def reshape(x, /, shape, *, copy=None):
 
 
 def roll(x, /, shift, *, axis=None):
-    if axis is None:
-        return _td.reshape(roll(_td.reshape(x, -1), shift, axis=0), x.shape)
-    pairs = zip([shift] if isinstance(shift, int) else shift, [axis] if isinstance(axis, int) else axis)
-    for count, each in pairs:
-        size = x.shape[each]
-        if size:
-            first = size - count % size
-            x = _td.concat(_td.split(x, [first, size - first], each)[::-1], each) if first < size else x
-    return x
+    return _td.roll(x, shift, axis)
 
 
 def squeeze(x, /, axis):

@@ -148,6 +148,10 @@ TEST(Errors, OfAxes) {
                "transpose: f32[2, 3] has no axis 2\n  at @\n  axes go from -2 to 1");
   expect_error([&] { td::flip(x, 5); },
                "flip: f32[2, 3] has no axis 5\n  at @\n  axes go from -2 to 1");
+  expect_error([&] { td::roll(x, {1, 2, 3}, {0, 1}); },
+               "roll: 3 shifts of 2 axes\n  at @\n  give a shift for each axis, or one for all");
+  expect_error([&] { td::roll(x, {1, 2}, {0, 2}); },
+               "roll: f32[2, 3] has no axis 2\n  at @\n  axes go from -2 to 1");
 }
 
 TEST(Errors, OfReductionsOverNothing) {

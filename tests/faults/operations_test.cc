@@ -226,6 +226,7 @@ std::vector<FaultyOperation> calls() {
       operation("put", [=] { return put(x, 3, x[0] * 2); }),
       operation("repeat", [=] { return repeat(x, 3, 1); }),
       operation("roll", [=] { return roll(x, 3, 0); }),
+      operation("roll of axes", [=] { return roll(x, {3, -1}, {0, 1}); }),
       operation("rms_norm", [=] { return rms_norm(x); }),
       operation("sparse_softmax_cross_entropy",
                 [=] { return sparse_softmax_cross_entropy(cast(ids % 10, i32), x); }),

@@ -116,6 +116,18 @@ Tensor roll(const Operand& x, int64_t shift, std::optional<int64_t> axis, Source
                 plain);
 }
 
+Tensor roll(const Operand& x, const std::vector<int64_t>& shifts, const std::vector<int64_t>& axes,
+            Source at) {
+  const SourceScope scope(at);
+  if (shifts.size() != 1 && shifts.size() != axes.size())
+    throw UserError(cat("roll: ", shifts.size(), " shifts of ", axes.size(), " axes"), at,
+                    "give a shift for each axis, or one for all");
+  Tensor rolled = tensor_of(x, at);
+  for (size_t i = 0; i < axes.size(); ++i)
+    rolled = roll(rolled, shifts[shifts.size() == 1 ? 0 : i], axes[i], at);
+  return rolled;
+}
+
 std::vector<Tensor> meshgrid(const TensorList& list, MeshgridOptions options, Source at) {
   const SourceScope scope(at);
   const std::span<const Tensor> vectors = list.list();

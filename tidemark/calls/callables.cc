@@ -69,6 +69,8 @@ constexpr Composite kComposites[] = {
     {"roll", "x: tensor, shift: int, axis: int = none", kTensor,
      "Elements moved along an axis; those pushed out at the end return at the front. Without an "
      "axis, of the flattened tensor."},
+    {"roll", "x: tensor, shifts: ints, axes: ints", kTensor,
+     "Elements moved along several axes, by a shift for each or by one for all."},
     {"meshgrid", "list: tensors, indexing: xy|ij = xy", "tensors",
      "The coordinates of a grid, one tensor for each vector, as views."},
     {"diff", "x: tensor, n: int = 1, axis: int = -1", kTensor,

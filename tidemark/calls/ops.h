@@ -67,6 +67,9 @@ Tensor diag(const Operand& x, int64_t offset = 0, Source at = Source::here());
 // Without an axis, of the flattened tensor.
 Tensor roll(const Operand& x, int64_t shift, std::optional<int64_t> axis = {},
             Source at = Source::here());
+// Along several axes, by a shift for each or by one for all. Shifts of the same axis add up.
+Tensor roll(const Operand& x, const std::vector<int64_t>& shifts, const std::vector<int64_t>& axes,
+            Source at = Source::here());
 enum class Indexing { xy, ij };
 struct MeshgridOptions {
   Indexing indexing = Indexing::xy;

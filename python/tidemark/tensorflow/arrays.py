@@ -404,14 +404,7 @@ def _check_mirror(shape, pairs, mode):
 
 @op
 def roll(input, shift, axis):
-    x = raw(input)
-    for by, at in zip(integers(shift, "roll: shift"), integers(axis, "roll: axis")):
-        n = x.shape[at]
-        by = by % n if n else 0
-        if by:
-            first, last = td.split(x, [n - by, by], at)
-            x = td.concat([last, first], at)
-    return wrap(x)
+    return wrap(td.roll(raw(input), integers(shift, "roll: shift"), integers(axis, "roll: axis")))
 
 
 @op

@@ -506,6 +506,21 @@ TEST(Shapes, OpsMadeOfViewsAndPieces) {
   EXPECT_EQ(tensordot(x, x, 0).shape(), (Shape{2, 3, 2, 3}));
 }
 
+TEST(Shapes, RollMovesAlongSeveralAxes) {
+  using Ints = std::vector<int>;
+  const Tensor x = reshape(arange(6), {2, 3});
+  EXPECT_EQ(roll(x, {1, -1}, {0, 1}).to_vector<int>(), (Ints{4, 5, 3, 1, 2, 0}));
+  EXPECT_EQ(roll(x, {-1, 7}, {-1, -2}).to_vector<int>(), (Ints{4, 5, 3, 1, 2, 0}));
+  EXPECT_EQ(roll(x, {1}, {0, 1}).to_vector<int>(), (Ints{5, 3, 4, 2, 0, 1}));
+  EXPECT_EQ(roll(x, {1, 1}, {1, 1}).to_vector<int>(), (Ints{1, 2, 0, 4, 5, 3}));
+  EXPECT_EQ(roll(zeros({0, 3}), {1, 1}, {0, 1}).shape(), (Shape{0, 3}));
+  const Variable v(arange(6.0));
+  GradientTape tape;
+  const Tensor moved = roll(reshape(v, {2, 3}), {1, 1}, {0, 1});
+  const Tensor slope = tape.gradient(sum(moved * x), v);
+  EXPECT_EQ(slope.to_vector<int>(), (Ints{4, 5, 3, 1, 2, 0}));
+}
+
 // x[i, j, k] = 100i + 10j + k, so that each product names its elements.
 TEST(Shapes, TensordotPairsTheAxesInTheOrderGiven) {
   using Ints = std::vector<int>;
