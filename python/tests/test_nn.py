@@ -597,6 +597,14 @@ def test_running_metrics():
     close(perplexity.result(), 9)
 
 
+def test_a_confusion_matrix_counts_what_evaluate_sees():
+    matrix, y = nn.metrics.ConfusionMatrix(2), np.array([0, 1, 1])
+    batches = [(np.eye(2, dtype=np.float32)[[0, 1, 0]], y)] * 2
+    found = nn.evaluate(nn.Lambda(lambda x: x), batches, metrics={"matrix": matrix, "right": nn.metrics.sparse_accuracy})
+    assert np.array_equal(matrix.result(), [[2, 0], [2, 2]])
+    assert list(found.metrics) == ["right"]
+
+
 def test_metrics():
     p = np.array([[1, 2, 3], [3, 1, 2], [1, 3, 2], [3, 2, 1]], np.float32)
     classes = np.array([2, 0, 0, 1], np.int32)

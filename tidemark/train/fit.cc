@@ -31,63 +31,71 @@ struct StepResult {
 };
 using StepFunction = Function<StepResult(const Tensors&, const Tensors&)>;
 
-Tensor one_number(const std::string& what, Tensor given, Source at) {
+// Which function was called, "fit" or "evaluate", and where.
+struct Call {
+  const char* name;
+  Source at;
+};
+
+Tensor one_number(const std::string& what, Tensor given, Call call) {
   if (given.size() != 1)
-    throw UserError(cat("fit: ", what, " gives ", given.dtype(), given.shape(), ", not one number"),
-                    at, "return its mean: td::mean(x)");
+    throw UserError(
+        cat(call.name, ": ", what, " gives ", given.dtype(), given.shape(), ", not one number"),
+        call.at, "return its mean: td::mean(x)");
   return given;
 }
 
 const Tensor& output_of(const Measure& measure, const std::string& name, const Tensors& outputs,
-                        Source at) {
+                        Call call) {
   if (measure.output() < outputs.size()) return outputs[measure.output()];
-  throw UserError(cat("fit: the metric \"", name, "\" is of output ", measure.output(), ", of ",
-                      outputs.size()),
-                  at, "outputs are counted from 0");
+  throw UserError(cat(call.name, ": the metric \"", name, "\" is of output ", measure.output(),
+                      ", of ", outputs.size()),
+                  call.at, "outputs are counted from 0");
 }
 
-void check_counts(const FitOptions& options, size_t targets, size_t outputs, Source at) {
+void check_counts(const FitOptions& options, size_t targets, size_t outputs, Call call) {
   if (targets != outputs)
-    throw UserError(cat("fit: the model has ", outputs, " outputs, a batch ", targets, " targets"),
-                    at, "give a target for each output");
+    throw UserError(
+        cat(call.name, ": the model has ", outputs, " outputs, a batch ", targets, " targets"),
+        call.at, "give a target for each output");
   if (options.losses.empty() && options.loss.has_value() && outputs != 1)
-    throw UserError(cat("fit: the model has ", outputs, " outputs and one loss"), at,
+    throw UserError(cat(call.name, ": the model has ", outputs, " outputs and one loss"), call.at,
                     "give one for each: {.losses = {{\"a\", td::nn::losses::mse}, ...}}");
   if (!options.losses.empty() && options.losses.size() != outputs)
-    throw UserError(
-        cat("fit: the model has ", outputs, " outputs and ", options.losses.size(), " losses"), at,
-        "give one for each output, in their order");
+    throw UserError(cat(call.name, ": the model has ", outputs, " outputs and ",
+                        options.losses.size(), " losses"),
+                    call.at, "give one for each output, in their order");
 }
 
 void add_losses(StepResult& result, const FitOptions& options, const Tensors& y,
-                const Tensors& given, Source at) {
+                const Tensors& given, Call call) {
   if (options.losses.empty()) {
     result.loss = options.loss.has_value()
-                      ? one_number("the loss", options.loss(y[0], given[0], at), at)
+                      ? one_number("the loss", options.loss(y[0], given[0], call.at), call)
                       : zeros({});
     return;
   }
   for (size_t i = 0; i < given.size(); ++i) {
     const auto& [name, loss, weight] = options.losses[i];
     result.parts.push_back(
-        one_number(cat("the loss \"", name, "\""), loss(y[i], given[i], at), at));
+        one_number(cat("the loss \"", name, "\""), loss(y[i], given[i], call.at), call));
     const Tensor share = result.parts.back() * weight;
     result.loss = i == 0 ? share : result.loss + share;
   }
 }
 
-StepResult measured(const FitOptions& options, const Tensors& y, const Tensors& given, Source at) {
-  check_counts(options, y.size(), given.size(), at);
+StepResult measured(const FitOptions& options, const Tensors& y, const Tensors& given, Call call) {
+  check_counts(options, y.size(), given.size(), call);
   StepResult result;
-  add_losses(result, options, y, given, at);
+  add_losses(result, options, y, given, call);
   for (const auto& [name, metric] : options.metrics) {
-    const Tensor &wanted = output_of(metric, name, y, at),
-                 &made = output_of(metric, name, given, at);
+    const Tensor &wanted = output_of(metric, name, y, call),
+                 &made = output_of(metric, name, given, call);
     if (metric.running() != nullptr)
-      metric.running()->update(wanted, made, at);
+      metric.running()->update(wanted, made, call.at);
     else
       result.metrics.push_back(
-          one_number(cat("the metric \"", name, "\""), metric(wanted, made, at), at));
+          one_number(cat("the metric \"", name, "\""), metric(wanted, made, call.at), call));
   }
   return result;
 }
@@ -97,11 +105,8 @@ class Means {
  public:
   Means(const FitOptions& options, Source at)
       : options_(options), at_(at), parts_(options.losses.size()), sums_(options.metrics.size()) {
-    for (const auto& [name, metric] : options_.metrics) {
-      if (metric.running() == nullptr) continue;
-      metric.running()->reset(at_);
-      one_number(cat("the metric \"", name, "\""), metric.running()->result(at_), at_);
-    }
+    for (const auto& [name, metric] : options_.metrics)
+      if (metric.running() != nullptr) metric.running()->reset(at_);
   }
 
   void add(const StepResult& result, int64_t examples) {
@@ -123,9 +128,12 @@ class Means {
       named.emplace_back(cat(options_.losses[i].name, "_loss"), mean_of(parts_[i]));
     size_t next = 0;  // Of the metrics that are functions.
     for (const auto& [name, metric] : options_.metrics) {
-      const Measure::Running* running = metric.running();
-      named.emplace_back(
-          name, running != nullptr ? running->result(at_).item<double>() : mean_of(sums_[next++]));
+      if (metric.running() == nullptr) {
+        named.emplace_back(name, mean_of(sums_[next++]));
+        continue;
+      }
+      const Tensor result = metric.running()->result(at_);
+      if (result.size() == 1) named.emplace_back(name, result.item<double>());
     }
     return named;
   }
@@ -209,12 +217,12 @@ Tensors called(const AnyModel& model, const Tensors& x) {
 }
 
 StepFunction judge_function(const AnyModel& model, const FitOptions& options,
-                            const FunctionOptions& of_function, Source at) {
+                            const FunctionOptions& of_function, Call call) {
   return function(
-      [model, options, at](const Tensors& x, const Tensors& y) {
-        return measured(options, y, called(model, x), at);
+      [model, options, call](const Tensors& x, const Tensors& y) {
+        return measured(options, y, called(model, x), call);
       },
-      of_function, at);
+      of_function, call.at);
 }
 
 FunctionOptions function_options(const char* name, const FitOptions& options) {
@@ -232,7 +240,8 @@ class Trainer {
         of_batches_(batches.count()),
         display_(options.progress),
         step_(step_function()),
-        judge_(judge_function(model, options, function_options("validation", options), at)) {}
+        judge_(
+            judge_function(model, options, function_options("validation", options), {"fit", at})) {}
 
   History run() {
     const Autocast off(DType::f32);  // Of the best values; steps have their own.
@@ -255,7 +264,7 @@ class Trainer {
     return function(
         [model = model_, options = options_, at = at_](const Tensors& x, const Tensors& y) {
           GradientTape tape;
-          StepResult result = measured(options, y, called(model, x), at);
+          StepResult result = measured(options, y, called(model, x), {"fit", at});
           options.optimizer.minimize(tape, result.loss, model.variables, at);
           return result;
         },
@@ -374,14 +383,15 @@ class Trainer {
   BestValues best_;
 };
 
-void check_measures(const Batches& batches, const FitOptions& options, Source at) {
-  if (!batches.has_value()) throw UserError("fit: there are no batches", at, "give a dataset");
+void check_measures(const Batches& batches, const FitOptions& options, Call call) {
+  if (!batches.has_value())
+    throw UserError(cat(call.name, ": there are no batches"), call.at, "give a dataset");
   if (options.loss.has_value() && !options.losses.empty())
-    throw UserError("fit: there are .loss and .losses", at,
+    throw UserError(cat(call.name, ": there are .loss and .losses"), call.at,
                     "give .loss for one output, .losses for several");
   const auto check = [&](const Measure& loss) {
     if (loss.running() != nullptr)
-      throw UserError("fit: the loss is a metric that runs over batches", at,
+      throw UserError(cat(call.name, ": the loss is a metric that runs over batches"), call.at,
                       "give a function, {.loss = td::nn::losses::mse}, and the metric in .metrics");
   };
   check(options.loss);
@@ -415,7 +425,7 @@ namespace tidemark::nn {
 History fit_model(const AnyModel& model, const Batches& batches, const FitOptions& options,
                   Source at) {
   const SourceScope scope(at);
-  check_measures(batches, options, at);
+  check_measures(batches, options, {"fit", at});
   check_options(options, at);
   return Trainer(model, batches, options, at).run();
 }
@@ -423,9 +433,9 @@ History fit_model(const AnyModel& model, const Batches& batches, const FitOption
 Evaluation evaluate_model(const AnyModel& model, const Batches& batches, const FitOptions& options,
                           Source at) {
   const SourceScope scope(at);
-  check_measures(batches, options, at);
+  check_measures(batches, options, {"evaluate", at});
   const StepFunction judge =
-      judge_function(model, options, function_options("evaluate", options), at);
+      judge_function(model, options, function_options("evaluate", options), {"evaluate", at});
   const Means means = judged(judge, batches, options, at);
   if (means.batches() == 0)
     throw UserError("evaluate: there are no batches", at, "give a range with at least one");

@@ -198,6 +198,8 @@ struct FitOptions {
   std::function<void(Batch& batch)> on_batch = {};
   std::vector<Callback> callbacks = {};  // In this order, after the two above.
   std::optional<EarlyStopping> early_stopping = {};
+  // A running metric of several numbers, such as a ConfusionMatrix, is updated and not reported:
+  // its result() is of the last pass over batches.
   std::vector<std::pair<std::string, Measure>> metrics = {};
   Progress progress = Progress::automatic;
 };

@@ -18,7 +18,7 @@ double found(const NamedNumbers& metrics, const std::string& name) {
   for (const auto& [known, value] : metrics)
     if (known == name) return value;
   throw UserError(cat("metric: \"", name, "\" was not measured"), Source::none(),
-                  "name it in fit's .metrics");
+                  "name it in .metrics; a ConfusionMatrix is asked for its result()");
 }
 
 }  // namespace

@@ -393,6 +393,23 @@ TEST(Fit, DrawsItsBarInTheSinkIfThereIsOne) {
   EXPECT_EQ(lines[1].substr(0, 15), "epoch 2: loss 3");
 }
 
+// A metric whose result is no number runs over the batches and keeps it.
+TEST(Fit, AConfusionMatrixIsAskedItself) {
+  const nn::metrics::ConfusionMatrix matrix(2);
+  const nn::Lambda same([](const Tensor& x) { return x; });
+  const Tensor seen = constant({{1.0, 0.0}, {0.0, 1.0}, {3.0, 2.0}});
+  const Pairs batches = {{seen, constant({0, 1, 1})}, {seen, constant({1, 1, 1})}};
+  const nn::FitOptions options = {
+      .loss = nn::losses::sparse_categorical_crossentropy,
+      .metrics = {{"matrix", matrix}, {"right", nn::metrics::sparse_accuracy}}};
+  const nn::Evaluation found = nn::evaluate(same, batches, options);
+  EXPECT_EQ(matrix.result().to_vector<int>(), (std::vector<int>{1, 0, 3, 2}));
+  EXPECT_EQ(found.metrics.size(), 1u);
+  EXPECT_FLOAT_EQ(static_cast<float>(found.metric("right")), 0.5F);
+  nn::fit(nn::Dense(2), batches, options);
+  EXPECT_EQ(sum(matrix.result()).item<int>(), 6);
+}
+
 TEST(Fit, SaysWhatIsWrong) {
   const auto said = [](const auto& f) {
     const std::string text = error_of(f), file = "fit_test.cc:";
@@ -430,7 +447,13 @@ TEST(Fit, SaysWhatIsWrong) {
             "fit: the metric \"apart\" gives f32[3, 2], not one number" + at +
                 "return its mean: td::mean(x)");
   EXPECT_EQ(error_of([] { Epoch().metric("accuracy"); }),
-            "metric: \"accuracy\" was not measured\n  name it in fit's .metrics");
+            "metric: \"accuracy\" was not measured\n  name it in .metrics; a ConfusionMatrix is "
+            "asked for its result()");
+  EXPECT_EQ(said([&] { nn::evaluate(dense, pairs, {.metrics = {{"apart", apart}}}); }),
+            "evaluate: the metric \"apart\" gives f32[3, 2], not one number" + at +
+                "return its mean: td::mean(x)");
+  EXPECT_EQ(said([&] { nn::evaluate(dense, nn::Batches(), {}); }),
+            "evaluate: there are no batches" + at + "give a dataset");
 }
 
 // ---- several inputs and outputs -----------------------------------------------------------------
