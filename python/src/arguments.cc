@@ -11,9 +11,12 @@ namespace tidemark::python {
 namespace {
 
 [[noreturn]] void refuse(const Function& function, const std::string& problem, Source at) {
+  const size_t colons = function.name.find("::");
+  const std::string module =
+      colons == std::string::npos ? "" : function.name.substr(0, colons) + ".";
   throw UserTypeError(
       cat(function.signature.substr(0, function.signature.find('(')), ": ", problem), at,
-      cat("write td.", function.signature));
+      cat("write td.", module, function.signature));
 }
 
 bool is_key(PyObject* key, PyObject* name) {

@@ -4,6 +4,7 @@
 #include <tuple>
 #include <utility>
 
+#include "errors.h"
 #include "exchange.h"
 #include "variable.h"
 
@@ -439,7 +440,37 @@ bool has_elements(nb::handle object) {
                                PyObject_Size(nb::object(object.attr("shape")).ptr()) > 0);
 }
 
+// Other libraries take the probabilities or the bounds first; a shape is a few whole numbers.
+bool is_shape(Arguments& in) {
+  const nb::handle given = in.object(0);
+  if (!has_elements(given)) return PyFloat_Check(given.ptr()) == 0;
+  const Tensor tensor = in.tensor(0);
+  return tensor.rank() <= 1 && is_integer(tensor.dtype());
+}
+[[noreturn]] void refuse_shape(const Arguments& in, const char* name, const char* instead) {
+  throw UserTypeError(cat("random.", name, ": the first argument is the shape, and this is a ",
+                          Py_TYPE(in.object(0).ptr())->tp_name),
+                      in.at, instead);
+}
+
+void check_integers(Arguments& in) {
+  const nb::handle high = in.object(2);
+  const bool low_is_tensor = has_elements(in.object(1)), high_is_tensor = has_elements(high);
+  if (!is_shape(in) || (has_elements(in.object(0)) && low_is_tensor && !high_is_tensor))
+    refuse_shape(in, "integers",
+                 "write td.random.integers(shape, low, high), with tensors of bounds "
+                 "td.random.integers(low.shape, low, high)");
+  constexpr const char* kOrder = "the shape comes first: td.random.integers((3,), low, high)";
+  if (PyTuple_Check(high.ptr()) || PyList_Check(high.ptr()))
+    throw UserTypeError("random.integers: high is a shape", in.at, kOrder);
+  if (!low_is_tensor && !high_is_tensor && in.integer(1) >= in.integer(2))
+    throw UserError(
+        cat("random.integers: empty interval [", in.integer(1), ", ", in.integer(2), ")"), in.at,
+        kOrder);
+}
+
 PyObject* run_integers(Arguments& in) {
+  check_integers(in);
   if (!has_elements(in.object(1)) && !has_elements(in.object(2)))
     return drawn<static_cast<Tensor (*)(const Shape&, random::IntegersOptions, Source)>(
                      random::integers),
@@ -514,6 +545,10 @@ PyObject* run_multinomial(Arguments& in) {
 }
 
 PyObject* run_bernoulli(Arguments& in) {
+  if (!is_shape(in))
+    refuse_shape(in, "bernoulli",
+                 "write td.random.bernoulli(shape, p), with a tensor of probabilities "
+                 "td.random.bernoulli(p.shape, p)");
   const Shape shape = in.shape(0);
   in.always_release();
   if (has_elements(in.object(1))) {

@@ -276,6 +276,34 @@ def test_wrong_arguments_are_type_errors_that_show_the_signature(call, text):
     assert lines[2] == "  write td.softmax(x, axis=-1)"
 
 
+@pytest.mark.parametrize("call, text", [
+    (lambda p: td.random.bernoulli(p), "random.bernoulli: the first argument is the shape, and this is a Tensor"),
+    (lambda p: td.random.bernoulli(p.numpy(), p.shape), "random.bernoulli: the first argument is the shape, and this is a numpy.ndarray"),
+    (lambda p: td.random.bernoulli(0.5, (3,)), "random.bernoulli: the first argument is the shape, and this is a float"),
+    (lambda p: td.random.integers(p, 7), "random.integers: the first argument is the shape, and this is a Tensor"),
+    (lambda p: td.random.integers(td.cast(p, "i32"), td.cast(p, "i32") + 5), "random.integers: the first argument is the shape, and this is a Tensor"),
+    (lambda p: td.random.integers(0, 10, (3,)), "random.integers: high is a shape"),
+    (lambda p: td.random.integers(0, 10), "random.integers: empty interval [10, 2)"),
+    (lambda p: td.random.bernoulli(p=p), "bernoulli: the argument `shape` is missing"),
+])
+def test_draws_of_probabilities_or_bounds_first_say_what_to_write(call, text):
+    with pytest.raises(td.UserError) as caught:
+        call(td.constant([0.25, 0.5, 1.0]))
+    first, line, hint = str(caught.value).splitlines()
+    assert first == text and line.startswith("  at test_ops.py:")
+    if "bernoulli" in text:
+        assert hint == ("  write td.random.bernoulli(shape, p=0.5, key=None)" if "missing" in text else
+                        "  write td.random.bernoulli(shape, p), with a tensor of probabilities td.random.bernoulli(p.shape, p)")
+    elif "first argument" in text:
+        assert hint == "  write td.random.integers(shape, low, high), with tensors of bounds td.random.integers(low.shape, low, high)"
+    else:
+        assert hint == "  the shape comes first: td.random.integers((3,), low, high)"
+
+
+def test_a_shape_may_be_an_array():
+    assert td.random.bernoulli(np.array([2, 3]), 0.5).shape == td.random.integers(td.constant([2, 3]), 0, 9).shape == (2, 3)
+
+
 def test_values_of_another_kind_are_named():
     with pytest.raises(td.UserError, match="axis: an integer is wanted, and this is 'x' \\(str\\)"):
         td.softmax(td.ones(2), "x")
