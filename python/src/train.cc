@@ -500,16 +500,30 @@ struct PythonMetric {
   }
 };
 
+// A function of Python, which takes `weights` if batches have them.
+struct PythonMeasure {
+  Held function;
+  Tensor operator()(const Tensor& y_true, const Tensor& y_pred) const {
+    const nb::gil_scoped_acquire gil;
+    return tensor_from(
+        function.get()(nb::steal(wrap(Tensor(y_true))), nb::steal(wrap(Tensor(y_pred)))),
+        calling_line());
+  }
+  Tensor weighted(const Tensor& y_true, const Tensor& y_pred, const Tensor& weights, Source) const {
+    const nb::gil_scoped_acquire gil;
+    return tensor_from(
+        function.get()(nb::steal(wrap(Tensor(y_true))), nb::steal(wrap(Tensor(y_pred))),
+                       nb::arg("weights") = nb::steal(wrap(Tensor(weights)))),
+        calling_line());
+  }
+};
+
 nn::Measure measure_from(nb::handle object) {
   if (object.is_none()) return {};
   if (nb::hasattr(object, "update") && nb::hasattr(object, "result") &&
       nb::hasattr(object, "reset"))
     return PythonMetric{Held(object)};
-  return [held = Held(object)](const Tensor& y_true, const Tensor& y_pred) {
-    const nb::gil_scoped_acquire gil;
-    return tensor_from(held.get()(nb::steal(wrap(Tensor(y_true))), nb::steal(wrap(Tensor(y_pred)))),
-                       calling_line());
-  };
+  return PythonMeasure{Held(object)};
 }
 
 // Several tensors in the place of one: a tuple, a list or a dict of them.
@@ -563,13 +577,13 @@ struct BatchForm {
   std::vector<std::string> outputs;  // The names of the losses, if they have names.
 };
 
-// An iterable of pairs of Python, walked once an epoch.
+// An iterable of pairs of Python, or of triples with weights, walked once an epoch.
 class PairsOfPython {
  public:
   PairsOfPython(nb::handle iterable, std::shared_ptr<BatchForm> form, Source at)
       : iterable_(iterable), form_(std::move(form)), at_(at) {}
 
-  using Pair = std::pair<std::vector<Tensor>, std::vector<Tensor>>;
+  using Parts = std::tuple<std::vector<Tensor>, std::vector<Tensor>, std::vector<Tensor>>;
   class Iterator {
    public:
     explicit Iterator(const PairsOfPython& pairs) : form_(pairs.form_), at_(pairs.at_) {
@@ -579,14 +593,14 @@ class PairsOfPython {
       iterator_ = Held(made);
       pull();
     }
-    const Pair& operator*() const { return *pair_; }
+    const Parts& operator*() const { return *parts_; }
     Iterator& operator++() {
-      pair_.reset();
+      parts_.reset();
       const nb::gil_scoped_acquire gil;
       pull();
       return *this;
     }
-    bool operator!=(std::default_sentinel_t) const { return pair_.has_value(); }
+    bool operator!=(std::default_sentinel_t) const { return parts_.has_value(); }
 
    private:
     void pull() {
@@ -596,13 +610,18 @@ class PairsOfPython {
         if (PyErr_Occurred() != nullptr) nb::raise_python_error();
         return;
       }
-      if (!PySequence_Check(next.ptr()) || nb::isinstance<Tensor>(next) || nb::len(next) != 2)
+      const bool is_sequence = PySequence_Check(next.ptr()) && !nb::isinstance<Tensor>(next);
+      const size_t count = is_sequence ? nb::len(next) : 0;
+      if (count != 2 && count != 3)
         throw UserTypeError(
             cat("fit: a batch is a ", Py_TYPE(next.ptr())->tp_name, ", not a pair (x, y)"), at_,
             "give an iterable of pairs of tensors or arrays, a td.data.Dataset, or arrays (x, y)");
       const nb::object x = next[0], y = next[1];
       form_->x = is_structure(x) ? TensorForm::of(x) : TensorForm();
-      pair_.emplace(listed(x, {}, "input"), listed(y, form_->outputs, "target"));
+      std::vector<Tensor> weights;
+      if (count == 3) weights.push_back(tensor_from(next[2], at_));
+      parts_.emplace(listed(x, {}, "input"), listed(y, form_->outputs, "target"),
+                     std::move(weights));
     }
     std::vector<Tensor> listed(nb::handle part, const std::vector<std::string>& names,
                                const char* what) const {
@@ -613,7 +632,7 @@ class PairsOfPython {
     std::shared_ptr<BatchForm> form_;
     Source at_;
     Held iterator_;
-    std::optional<Pair> pair_;
+    std::optional<Parts> parts_;
   };
   Iterator begin() const { return Iterator(*this); }
   std::default_sentinel_t end() const { return {}; }

@@ -597,6 +597,20 @@ def test_running_metrics():
     close(perplexity.result(), 9)
 
 
+def test_weights_are_the_third_part_of_a_batch():
+    x, y, w = (np.array(v, np.float32) for v in ([[1], [2], [3], [4], [5]], [[0]] * 5, [1, 0, 3, 2, 4]))
+    model = nn.Dense(1, kernel_initializer=nn.initializers.ones)
+    wanted = float((w * x[:, 0] ** 2).sum() / w.sum())
+    own = lambda a, b, weights: td.sum(weights * td.square(a - b)[:, 0]) / td.sum(weights)
+    for batches in ((x, y, w), [(x[:2], y[:2], w[:2]), (x[2:], y[2:], w[2:])], td.data.from_tensor_slices((x, y, w)).batch(3)):
+        for loss in (nn.losses.mse, own):
+            close(nn.evaluate(model, batches, loss=loss, batch_size=2).loss, wanted)
+    history = nn.fit(model, (x, y, w), loss=nn.losses.mse, optimizer=nn.SGD(0.01), epochs=4, progress="none", validation=(x, y, w))
+    assert history.epochs[-1].validation_loss < wanted / 4
+    with pytest.raises(TypeError, match="unexpected keyword argument 'weights'"):
+        nn.evaluate(model, (x, y, w), loss=lambda a, b: td.mean(a - b))
+
+
 def test_a_confusion_matrix_counts_what_evaluate_sees():
     matrix, y = nn.metrics.ConfusionMatrix(2), np.array([0, 1, 1])
     batches = [(np.eye(2, dtype=np.float32)[[0, 1, 0]], y)] * 2
@@ -865,8 +879,8 @@ def test_errors_of_fit():
         "fit: a batch is a numpy.ndarray, not a pair (x, y)\n"
         "  give an iterable of pairs of tensors or arrays, a td.data.Dataset, or arrays (x, y)"
     )
-    three = td.data.from_tensor_slices((x, y, y)).batch(2)
-    assert error_of(lambda: nn.fit(nn.Dense(2), three, loss=nn.losses.mse), TypeError) == (
+    four = td.data.from_tensor_slices((x, y, y, y)).batch(2)
+    assert error_of(lambda: nn.fit(nn.Dense(2), four, loss=nn.losses.mse), TypeError) == (
         "fit: a batch is a tuple, not a pair (x, y)\n"
         "  give an iterable of pairs of tensors or arrays, a td.data.Dataset, or arrays (x, y)"
     )

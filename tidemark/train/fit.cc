@@ -9,6 +9,7 @@
 #include "tidemark/api/function.h"
 #include "tidemark/api/memory.h"
 #include "tidemark/api/mode.h"
+#include "tidemark/api/ops.h"
 #include "tidemark/base/error.h"
 #include "tidemark/base/interrupt.h"
 #include "tidemark/io/checkpoint.h"
@@ -28,8 +29,9 @@ struct StepResult {
   Tensor loss;
   Tensors parts;  // The losses of several outputs.
   Tensors metrics;
+  Tensors weight;  // The sum of the batch's weights, if it has weights.
 };
-using StepFunction = Function<StepResult(const Tensors&, const Tensors&)>;
+using StepFunction = Function<StepResult(const Tensors&, const Tensors&, const Tensors&)>;
 
 // Which function was called, "fit" or "evaluate", and where.
 struct Call {
@@ -67,27 +69,45 @@ void check_counts(const FitOptions& options, size_t targets, size_t outputs, Cal
                     call.at, "give one for each output, in their order");
 }
 
-void add_losses(StepResult& result, const FitOptions& options, const Tensors& y,
-                const Tensors& given, Call call) {
+// What the losses see of a batch.
+struct Answers {
+  const Tensors &wanted, &given, &weights;
+};
+
+Tensor loss_of(const Measure& loss, const std::string& what, const Answers& batch, size_t i,
+               Call call) {
+  const Tensor &wanted = batch.wanted[i], &given = batch.given[i];
+  if (batch.weights.empty()) return one_number(what, loss(wanted, given, call.at), call);
+  if (!loss.takes_weights())
+    throw UserError(cat(call.name, ": a batch has weights, and ", what, " takes none"), call.at,
+                    "give one of td::nn::losses, or an object that has weighted(y_true, y_pred, "
+                    "weights, at)");
+  return one_number(what, loss.weighted(wanted, given, batch.weights[0], call.at), call);
+}
+
+void add_losses(StepResult& result, const FitOptions& options, const Answers& batch, Call call) {
   if (options.losses.empty()) {
-    result.loss = options.loss.has_value()
-                      ? one_number("the loss", options.loss(y[0], given[0], call.at), call)
-                      : zeros({});
+    result.loss =
+        options.loss.has_value() ? loss_of(options.loss, "the loss", batch, 0, call) : zeros({});
     return;
   }
-  for (size_t i = 0; i < given.size(); ++i) {
+  for (size_t i = 0; i < batch.given.size(); ++i) {
     const auto& [name, loss, weight] = options.losses[i];
-    result.parts.push_back(
-        one_number(cat("the loss \"", name, "\""), loss(y[i], given[i], call.at), call));
+    result.parts.push_back(loss_of(loss, cat("the loss \"", name, "\""), batch, i, call));
     const Tensor share = result.parts.back() * weight;
     result.loss = i == 0 ? share : result.loss + share;
   }
 }
 
-StepResult measured(const FitOptions& options, const Tensors& y, const Tensors& given, Call call) {
+StepResult measured(const FitOptions& options, const Answers& batch, Call call) {
+  const auto& [y, given, weights] = batch;
   check_counts(options, y.size(), given.size(), call);
+  if (weights.size() > 1)
+    throw UserError(cat(call.name, ": a batch has ", weights.size(), " tensors of weights"),
+                    call.at, "give one, for all outputs");
   StepResult result;
-  add_losses(result, options, y, given, call);
+  add_losses(result, options, batch, call);
+  if (!weights.empty()) result.weight.push_back(sum(cast(weights[0], DType::f64)));
   for (const auto& [name, metric] : options.metrics) {
     const Tensor &wanted = output_of(metric, name, y, call),
                  &made = output_of(metric, name, given, call);
@@ -100,7 +120,8 @@ StepResult measured(const FitOptions& options, const Tensors& y, const Tensors& 
   return result;
 }
 
-// Means weighted by the number of examples, and running metrics, which begin anew.
+// Means weighted by the number of examples, losses by the weights if batches have them, and running
+// metrics, which begin anew.
 class Means {
  public:
   Means(const FitOptions& options, Source at)
@@ -110,26 +131,28 @@ class Means {
   }
 
   void add(const StepResult& result, int64_t examples) {
-    const auto weight = static_cast<double>(examples);
+    const auto count = static_cast<double>(examples);
+    const double weight = result.weight.empty() ? count : result.weight[0].item<double>();
     examples_ += examples;
+    weights_ += weight;
     ++batches_;
     loss_ += weight * result.loss.item<double>();
     for (size_t i = 0; i < result.parts.size(); ++i)
       parts_[i] += weight * result.parts[i].item<double>();
     for (size_t i = 0; i < result.metrics.size(); ++i)
-      sums_[i] += weight * result.metrics[i].item<double>();
+      sums_[i] += count * result.metrics[i].item<double>();
   }
   int64_t examples() const { return examples_; }
   int64_t batches() const { return batches_; }
-  double loss() const { return mean_of(loss_); }
+  double loss() const { return mean_of(loss_, weights_); }
   NamedNumbers metrics() const {
     NamedNumbers named;
     for (size_t i = 0; i < parts_.size(); ++i)
-      named.emplace_back(cat(options_.losses[i].name, "_loss"), mean_of(parts_[i]));
+      named.emplace_back(cat(options_.losses[i].name, "_loss"), mean_of(parts_[i], weights_));
     size_t next = 0;  // Of the metrics that are functions.
     for (const auto& [name, metric] : options_.metrics) {
       if (metric.running() == nullptr) {
-        named.emplace_back(name, mean_of(sums_[next++]));
+        named.emplace_back(name, mean_of(sums_[next++], static_cast<double>(examples_)));
         continue;
       }
       const Tensor result = metric.running()->result(at_);
@@ -139,16 +162,16 @@ class Means {
   }
 
  private:
-  // The sign of a NaN means nothing.
-  double mean_of(double sum) const {
-    return std::isnan(sum) ? std::numeric_limits<double>::quiet_NaN()
-                           : sum / static_cast<double>(examples_);
+  // The sign of a NaN means nothing. Where all weights are 0, so is their mean.
+  static double mean_of(double sum, double weights) {
+    if (std::isnan(sum)) return std::numeric_limits<double>::quiet_NaN();
+    return sum == 0 && weights == 0 ? 0 : sum / weights;
   }
 
   const FitOptions& options_;
   Source at_;
   int64_t examples_ = 0, batches_ = 0;
-  double loss_ = 0;
+  double loss_ = 0, weights_ = 0;
   std::vector<double> parts_, sums_;
 };
 
@@ -203,9 +226,9 @@ Means judged(const StepFunction& judge, const Batches& batches, const FitOptions
              Source at) {
   const Training off(false);
   Means means(options, at);
-  batches.for_each([&](const Tensors& x, const Tensors& y) {
+  batches.for_each([&](const Tensors& x, const Tensors& y, const Tensors& weights) {
     detail::poll_interrupt();
-    means.add(judge(x, y), examples_in(x));
+    means.add(judge(x, y, weights), examples_in(x));
     return true;
   });
   return means;
@@ -219,8 +242,8 @@ Tensors called(const AnyModel& model, const Tensors& x) {
 StepFunction judge_function(const AnyModel& model, const FitOptions& options,
                             const FunctionOptions& of_function, Call call) {
   return function(
-      [model, options, call](const Tensors& x, const Tensors& y) {
-        return measured(options, y, called(model, x), call);
+      [model, options, call](const Tensors& x, const Tensors& y, const Tensors& weights) {
+        return measured(options, {y, called(model, x), weights}, call);
       },
       of_function, call.at);
 }
@@ -262,9 +285,10 @@ class Trainer {
  private:
   StepFunction step_function() const {
     return function(
-        [model = model_, options = options_, at = at_](const Tensors& x, const Tensors& y) {
+        [model = model_, options = options_, at = at_](const Tensors& x, const Tensors& y,
+                                                       const Tensors& weights) {
           GradientTape tape;
-          StepResult result = measured(options, y, called(model, x), {"fit", at});
+          StepResult result = measured(options, {y, called(model, x), weights}, {"fit", at});
           options.optimizer.minimize(tape, result.loss, model.variables, at);
           return result;
         },
@@ -276,10 +300,10 @@ class Trainer {
     const auto start = Clock::now();
     Means means(options_, at_);
     bool stops = false;
-    const auto train = [&](const Tensors& x, const Tensors& y) {
+    const auto train = [&](const Tensors& x, const Tensors& y, const Tensors& weights) {
       detail::poll_interrupt();
-      if (history_.planned.count == 0) history_.planned = step_.plan(x, y).peak();
-      means.add(step_(x, y), examples_in(x));
+      if (history_.planned.count == 0) history_.planned = step_.plan(x, y, weights).peak();
+      means.add(step_(x, y, weights), examples_in(x));
       show(number, means, seconds_since(start));
       stops = asks_to_stop({.epoch = number, .number = means.batches(), .loss = means.loss()});
       return !stops;

@@ -17,6 +17,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -62,11 +63,14 @@ std::vector<Tensor> call_model(const Model& model, const std::vector<Tensor>& x)
 namespace tidemark::nn {
 
 // Batches of (x, y), iterated once an epoch: any range of pairs, tuples or structs of two. x and y
-// are tensors, or structures of tensors: several inputs, several outputs. It shares the range.
+// are tensors, or structures of tensors: several inputs, several outputs. A tuple of three has
+// weights as well, which the losses take: one for each example, or for each element. It shares the
+// range.
 class Batches {
  public:
-  // Receives one batch; false ends the iteration.
-  using Visit = std::function<bool(const std::vector<Tensor>& x, const std::vector<Tensor>& y)>;
+  // Receives one batch, with one tensor of weights or none; false ends the iteration.
+  using Visit = std::function<bool(const std::vector<Tensor>& x, const std::vector<Tensor>& y,
+                                   const std::vector<Tensor>& weights)>;
 
   Batches() = default;
   template <class Range>
@@ -74,10 +78,8 @@ class Batches {
   Batches(Range range) {
     const auto held = std::make_shared<Range>(std::move(range));
     walk_ = [held](const Visit& visit) {
-      for (auto&& element : *held) {
-        const auto& [x, y] = element;
-        if (!visit(detail::tensor_list(x), detail::tensor_list(y))) return;
-      }
+      for (auto&& element : *held)
+        if (!visited(visit, element)) return;
     };
     if constexpr (requires { static_cast<std::optional<int64_t>>(held->count()); })
       count_ = [held]() -> std::optional<int64_t> { return held->count(); };
@@ -93,6 +95,18 @@ class Batches {
   }
 
  private:
+  template <class Element>
+  static bool visited(const Visit& visit, const Element& element) {
+    using detail::tensor_list;
+    if constexpr (requires { requires std::tuple_size<Element>::value == 3; }) {
+      const auto& [x, y, weights] = element;
+      return visit(tensor_list(x), tensor_list(y), tensor_list(weights));
+    } else {
+      const auto& [x, y] = element;
+      return visit(tensor_list(x), tensor_list(y), {});
+    }
+  }
+
   std::function<void(const Visit&)> walk_;
   std::function<std::optional<int64_t>()> count_;
 };
@@ -107,7 +121,8 @@ concept RunningMetric = requires(const M& metric, const Tensor& x, Source at) {
 };
 
 // A loss or a metric: a function of y_true and y_pred that returns one number, whose mean over
-// examples counts, or a running metric. Objects of nn::losses and nn::metrics, or your own.
+// examples counts, or a running metric. Objects of nn::losses and nn::metrics, or your own. A loss
+// with a function weighted(y_true, y_pred, weights, at) may be used with batches that have weights.
 class Measure {
  public:
   Measure() = default;
@@ -116,9 +131,17 @@ class Measure {
              (std::is_invocable_v<const F&, const Tensor&, const Tensor&> ||
               std::is_invocable_v<const F&, const Tensor&, const Tensor&, Source>))
   Measure(F f)
-      : f_([f = std::move(f)](const Tensor& y_true, const Tensor& y_pred, Source at) {
+      : f_([f](const Tensor& y_true, const Tensor& y_pred, Source at) {
           return Tensor(detail::call_back(f, at, y_true, y_pred));
-        }) {}
+        }) {
+    if constexpr (requires(const F& loss, const Tensor& x, Source at) {
+                    { loss.weighted(x, x, x, at) } -> std::convertible_to<Tensor>;
+                  })
+      weighted_ = [f = std::move(f)](const Tensor& y_true, const Tensor& y_pred,
+                                     const Tensor& weights, Source at) {
+        return Tensor(f.weighted(y_true, y_pred, weights, at));
+      };
+  }
   template <RunningMetric M>
     requires(!std::is_same_v<M, Measure>)
   Measure(M metric)
@@ -140,6 +163,11 @@ class Measure {
   Tensor operator()(const Tensor& y_true, const Tensor& y_pred, Source at) const {
     return f_(y_true, y_pred, at);
   }
+  bool takes_weights() const { return weighted_ != nullptr; }
+  Tensor weighted(const Tensor& y_true, const Tensor& y_pred, const Tensor& weights,
+                  Source at) const {
+    return weighted_(y_true, y_pred, weights, at);
+  }
   // The metric of another output than the first: Measure(metrics::accuracy).of_output(1).
   Measure of_output(size_t number) const {
     Measure other = *this;
@@ -150,6 +178,7 @@ class Measure {
 
  private:
   std::function<Tensor(const Tensor&, const Tensor&, Source)> f_;
+  std::function<Tensor(const Tensor&, const Tensor&, const Tensor&, Source)> weighted_;
   std::shared_ptr<const Running> running_;
   size_t output_ = 0;
 };

@@ -74,6 +74,11 @@ struct LossOf {
   }
   Tensor operator()(const Operand& y_true, const Operand& y_pred, const Options& options,
                     Source at = Source::here()) const;
+  // As with {.weights = weights}.
+  Tensor weighted(const Operand& y_true, const Operand& y_pred, const Tensor& weights,
+                  Source at = Source::here()) const {
+    return (*this)(y_true, y_pred, Options{.weights = weights}, at);
+  }
 };
 using Loss = LossOf<LossOptions>;
 using CrossEntropy = LossOf<CrossEntropyOptions>;

@@ -15,8 +15,8 @@ def _are_arrays(given):
 
 
 def _batches(given, batch_size, shuffle):
-    """Arrays (x, y) as batches; anything else as it is. x and y may be tuples, lists or dicts of arrays."""
-    if isinstance(given, tuple) and len(given) == 2 and all(_are_arrays(each) for each in given):
+    """Arrays (x, y) or (x, y, weights) as batches; anything else as it is. x and y may be tuples, lists or dicts of arrays."""
+    if isinstance(given, tuple) and len(given) in (2, 3) and all(_are_arrays(each) for each in given):
         rows = data.from_tensor_slices(given)
         return (rows.shuffle() if shuffle else rows).batch(batch_size)
     return given
@@ -68,6 +68,7 @@ def fit(
         (x, y), which are cut into batches of `batch_size`, in another order in each epoch if `shuffle` is true.
         x and y may be tuples, lists or dicts: a model of several inputs is called with them, model(a, b) or
         model(a=..., b=...), and a model of several outputs returns a tuple, a list or a dict.
+        A third part is weights, one for each example or element, which the losses take: loss(y_true, y_pred, weights=w).
     loss: a function of (y_true, y_pred): one of nn.losses, or your own. For several outputs a list, or a dict by their
         names; their sum, weighted by `loss_weights`, is minimised, and metrics have each as "name_loss".
     optimizer: nn.Adam() if none is given.

@@ -393,6 +393,42 @@ TEST(Fit, DrawsItsBarInTheSinkIfThereIsOne) {
   EXPECT_EQ(lines[1].substr(0, 15), "epoch 2: loss 3");
 }
 
+// ---- weights ------------------------------------------------------------------------------------
+
+using Weighted = std::vector<std::tuple<Tensor, Tensor, Tensor>>;
+
+TEST(Fit, TheWeightsOfBatchesAreThoseOfOneMean) {
+  const nn::Lambda same([](const Tensor& x) { return x; });
+  // Squares 1, 4, 9 and 16, 25; the batches weigh 4 and 6.
+  const Weighted batches = {
+      {constant({{1.0}, {2.0}, {3.0}}), zeros({3, 1}, f64), constant({1.0, 0.0, 3.0})},
+      {constant({{4.0}, {5.0}}), zeros({2, 1}, f64), constant({2, 4})}};
+  const nn::FitOptions options = {.loss = nn::losses::mse, .metrics = {{"mae", nn::losses::mae}}};
+  const nn::Evaluation found = nn::evaluate(same, batches, options);
+  EXPECT_DOUBLE_EQ(*found.loss, (1 + 27 + 32 + 100) / 10.0);
+  EXPECT_DOUBLE_EQ(found.metric("mae"), 3);  // Metrics take no weights.
+  const Weighted nothing = {{ones({2, 1}), zeros({2, 1}), zeros({2})}};
+  EXPECT_EQ(*nn::evaluate(same, nothing, options).loss, 0);
+}
+
+TEST(Fit, AWeightOfThreeIsThreeExamples) {
+  const auto trained = [](const nn::Batches& batches) {
+    const nn::Dense dense(1, {.kernel_initializer = nn::initializers::zeros});
+    const nn::History history = nn::fit(dense, batches,
+                                        {.loss = nn::losses::mse,
+                                         .optimizer = nn::SGD({.learning_rate = 0.1}),
+                                         .epochs = 3,
+                                         .progress = nn::Progress::none});
+    return std::pair(history.epochs.back().loss, dense.kernel.value().item<double>());
+  };
+  const auto weighted = trained(
+      Weighted{{constant({{1.0F}, {2.0F}}), constant({{1.0F}, {3.0F}}), constant({1.0F, 3.0F})}});
+  const auto repeated = trained(Pairs{
+      {constant({{1.0F}, {2.0F}, {2.0F}, {2.0F}}), constant({{1.0F}, {3.0F}, {3.0F}, {3.0F}})}});
+  EXPECT_NEAR(weighted.first, repeated.first, 1e-6);
+  EXPECT_NEAR(weighted.second, repeated.second, 1e-6);
+}
+
 // A metric whose result is no number runs over the batches and keeps it.
 TEST(Fit, AConfusionMatrixIsAskedItself) {
   const nn::metrics::ConfusionMatrix matrix(2);
@@ -452,6 +488,16 @@ TEST(Fit, SaysWhatIsWrong) {
   EXPECT_EQ(said([&] { nn::evaluate(dense, pairs, {.metrics = {{"apart", apart}}}); }),
             "evaluate: the metric \"apart\" gives f32[3, 2], not one number" + at +
                 "return its mean: td::mean(x)");
+  const Weighted weighted = {{ones({3, 4}), ones({3, 2}), ones({3})}};
+  const auto near = [](const Tensor& wanted, const Tensor& given) { return mean(wanted - given); };
+  EXPECT_EQ(said([&] { nn::fit(dense, weighted, {.loss = near}); }),
+            "fit: a batch has weights, and the loss takes none" + at +
+                "give one of td::nn::losses, or an object that has weighted(y_true, y_pred, "
+                "weights, at)");
+  const std::vector<std::tuple<Tensor, Tensor, std::vector<Tensor>>> two = {
+      {ones({3, 4}), ones({3, 2}), {ones({3}), ones({3})}}};
+  EXPECT_EQ(said([&] { nn::evaluate(dense, two, {.loss = nn::losses::mse}); }),
+            "evaluate: a batch has 2 tensors of weights" + at + "give one, for all outputs");
   EXPECT_EQ(said([&] { nn::evaluate(dense, nn::Batches(), {}); }),
             "evaluate: there are no batches" + at + "give a dataset");
 }
