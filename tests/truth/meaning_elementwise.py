@@ -9,6 +9,14 @@ from scipy import special
 
 from meaning_values import DTYPES, FLOATS, V, computed, erf, full_like, moved, spread
 
+
+def hypot(x, y):
+    """The slope at the origin is 0, as that of norm; that of JAX is NaN."""
+    squares = x * x + y * y
+    none = squares == 0
+    return jnp.where(none, 0, lax.sqrt(jnp.where(none, full_like(squares, 1), squares)))
+
+
 UNARY = {
     # The slope at 0 is 0, as in PyTorch and TensorFlow; that of JAX is 1.
     "abs": (np.abs, lambda x: lax.mul(x, lax.sign(x))), "ceil": (np.ceil, lax.ceil), "cos": (np.cos, lax.cos), "erf": (erf, lax.erf),
@@ -36,7 +44,7 @@ UNARY = {
 BINARY = {
     "add": (np.add, lax.add), "subtract": (np.subtract, lax.sub), "multiply": (np.multiply, lax.mul),
     "divide": (np.divide, lax.div), "maximum": (np.maximum, lax.max), "minimum": (np.minimum, lax.min),
-    "copysign": (np.copysign, lambda x, y: x * lax.stop_gradient(lax.sign(x) * jnp.where(y < 0, -1.0, 1.0))), "hypot": (np.hypot, lambda x, y: lax.sqrt(x * x + y * y)),
+    "copysign": (np.copysign, lambda x, y: x * lax.stop_gradient(lax.sign(x) * jnp.where(y < 0, -1.0, 1.0))), "hypot": (np.hypot, hypot),
     "logaddexp": (np.logaddexp, jnp.logaddexp), "polygamma": (special.polygamma, lambda n, x: lax.polygamma(jnp.broadcast_to(lax.stop_gradient(n), x.shape), x)), "xlogy": (special.xlogy, lambda x, y: x * lax.log(y)),
     "atan2": (np.arctan2, lax.atan2), "pow": (np.power, lax.pow),
     "floor_divide": (np.floor_divide, lambda x, y: lax.floor(lax.div(x, y))),
