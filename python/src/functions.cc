@@ -434,8 +434,12 @@ PyObject* drawn(Arguments& in) {
   return in.compute([&] { return function(shape, options, in.at); });
 }
 
-// Whether it is elements rather than one number: a tensor, or an array with axes.
+// Whether it is elements rather than one number: a tensor, or an array with axes. Usual numbers and
+// shapes are told first, since Python takes long to find that an attribute is not there.
 bool has_elements(nb::handle object) {
+  PyObject* const it = object.ptr();
+  if (PyLong_CheckExact(it) || PyFloat_CheckExact(it) || PyTuple_CheckExact(it) || it == Py_None)
+    return false;
   return is_tensor(object) || (has_array(object) && nb::hasattr(object, "shape") &&
                                PyObject_Size(nb::object(object.attr("shape")).ptr()) > 0);
 }
