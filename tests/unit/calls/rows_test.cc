@@ -49,6 +49,21 @@ TEST(Rows, OfEverySizeAreMovedWhole) {
   for (const int64_t rows : {15, 16}) expect_moves(rows, 3, f32);
 }
 
+TEST(Rows, OfEverySizeAreGatheredWhole) {
+  constexpr int64_t kRows = 37, kWanted = 50;
+  const auto index = [](int64_t i) { return i * 11 % kRows; };
+  std::vector<int64_t> indices;
+  for (int64_t i = 0; i < kWanted; ++i) indices.push_back(index(i));
+  // Up to 15, 64, 4096 bytes, and beyond.
+  for (const int64_t columns : {3, 4, 5, 10, 15, 16, 17, 300, 1024, 1025}) {
+    const auto at = [&](int64_t r, int64_t c) { return r * columns + c; };
+    const Tensor x = cast(reshape(constant(listed(kRows, columns, at)), {kRows, columns}), f32);
+    EXPECT_EQ(elements(gather(x, constant(indices))),
+              listed(kWanted, columns, [&](int64_t r, int64_t c) { return at(index(r), c); }))
+        << columns;
+  }
+}
+
 // Axes of 2, 3, 7 and 2 elements, in an order whose last ones are short on both sides.
 TEST(Rows, OfFewElementsInAnotherOrder) {
   const int64_t sizes[] = {2, 3, 7, 2};
